@@ -1,0 +1,34 @@
+# Each target builds .venv when it is missing or when the dependencies changed; otherwise set-up costs nothing.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: demo test slow lint docs check clean
+
+demo: $(READY)
+	$(BIN)/hibnn demo
+
+test: $(READY)
+	$(BIN)/pytest -n 2
+
+slow: $(READY)
+	$(BIN)/pytest -m slow
+
+lint: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/basedpyright --level error
+
+docs: $(READY)
+	$(BIN)/mkdocs build --strict --quiet --site-dir build/site
+
+check: test lint docs
+
+clean:
+	rm -rf .venv build dist
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit("hibnn needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $(READY)
