@@ -1,0 +1,5 @@
+"""`python -m hibnn`."""
+
+from hibnn.cli import main
+
+main()

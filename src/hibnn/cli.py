@@ -1,0 +1,56 @@
+"""The command line: finds the command, and turns what goes wrong into one sentence and an exit code."""
+
+import importlib
+import sys
+import traceback
+from collections.abc import Sequence
+
+from hibnn import __version__
+from hibnn.errors import UserError, unknown
+
+COMMANDS = {
+    "demo": "watch a network learn five tasks in sequence (under a minute)",
+    "run": "learn a benchmark with a method and write the result",
+    "data": "list, fetch and verify data sets",
+}
+USAGE = (
+    "usage: hibnn COMMAND [options]\n\n"
+    + "\n".join(f"  {name:<8} {summary}" for name, summary in COMMANDS.items())
+    + "\n\n'hibnn COMMAND --help' lists a command's options; '--debug' shows the traceback of an error."
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Entry point of `hibnn`: exit code 0 when done, 2 for what the user can put right, 1 for our own faults."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in words
+    words = [word for word in words if word != "--debug"]
+    try:
+        code = dispatch(words)
+    except UserError as error:
+        code = _report(str(error), 2, debug)
+    except KeyboardInterrupt:
+        code = _report("interrupted.", 130, debug)
+    except Exception as error:
+        code = _report(f"internal error, {type(error).__name__}: {error} (--debug shows where).", 1, debug)
+    sys.exit(code)
+
+
+def dispatch(words: list[str]) -> int:
+    """Run a command and return its exit code."""
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(USAGE)
+        return 0
+    if words[0] == "--version":
+        print(f"hibnn {__version__}")
+        return 0
+    if words[0] not in COMMANDS:
+        raise unknown("command", words[0], COMMANDS)
+    return importlib.import_module(f"hibnn.commands.{words[0]}").main(words[1:])
+
+
+def _report(sentence: str, code: int, debug: bool) -> int:
+    if debug:
+        traceback.print_exc()
+    print(f"hibnn: {sentence}", file=sys.stderr)
+    return code

@@ -1,0 +1,144 @@
+"""`hibnn run`: learn a benchmark with a method and write the result."""
+
+import json
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+import tyro
+from rich.console import Console
+
+from hibnn.display import matrix_table, open_display
+from hibnn.errors import UserError
+from hibnn.experiments import Experiment, run
+from hibnn.experiments.experiment import Heads
+from hibnn.learners import Method, find_method
+from hibnn.scenarios import EvaluateOn, Scenario
+
+Device = Literal["cpu", "cuda", "mps"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunArguments:
+    """What every run can be told, whatever its method."""
+
+    dataset: str
+    """benchmark: split-digits, split-mnist, permuted-mnist, difficulty, ..."""
+    scenario: str
+    """who knows the task at test time: task (cl1), domain (cl2) or class (cl3)"""
+    method: str
+    """how to learn; its options follow"""
+    seed: int = 0
+    seeds: tuple[int, ...] = ()
+    """several seeds, one run each"""
+    out: Path | None = None
+    """folder for the result; one sub-folder a seed when there are several"""
+    inference: str = "sample"
+    """where a head must be inferred: for each sample, batch:n, or once for a task's whole test set"""
+    heads: Heads = "auto"
+    """multi: a head a task; single: one head, shared (domain) or growing (class)"""
+    tasks: int | None = None
+    """only the first tasks; permuted-mnist makes as many as asked for (default 5)"""
+    evaluate_on: EvaluateOn = "test"
+    """validation: hold out a part of the training data and evaluate on it"""
+    foreign: str | None = None
+    """a data set of the same size, for the AUROC of out-of-distribution detection"""
+    device: Device = "cpu"
+    threads: int | None = None
+    """threads for torch (default: all cores)"""
+    force: bool = False
+    """repeat a finished run"""
+    quiet: bool = False
+    """show no progress"""
+    json: bool = False
+    """print the result as JSON"""
+
+
+def main(arguments: list[str]) -> int:
+    """Parse, run every seed, print."""
+    method = find_method(_named(arguments, "--method") or "finetune")
+    parsed = parse(arguments, method)
+    _check_device(parsed.device)
+    if parsed.threads is not None:
+        torch.set_num_threads(parsed.threads)
+    seeds = parsed.seeds or (parsed.seed,)
+    experiments = [_experiment(parsed, method, seed) for seed in seeds]
+    results = []
+    for experiment in experiments:
+        folder = parsed.out
+        if folder is not None and len(experiments) > 1:
+            folder = folder / f"seed-{experiment.seed}"
+        with open_display(parsed.quiet) as display:
+            results.append(run(experiment, folder, display=display, device=parsed.device, force=parsed.force))
+    if parsed.json:
+        print(json.dumps(results if len(results) > 1 else results[0], indent=2))
+    else:
+        _print(results)
+    return 0
+
+
+def parse(arguments: list[str], method: Method) -> Any:
+    """The arguments of a run together with the options of its method, as one value."""
+    combined = dataclass(frozen=True, kw_only=True)(
+        type("Arguments", (method.options, RunArguments), {"__doc__": f"hibnn run: {method.name}, {method.summary}."})
+    )
+    known = {field.name.replace("_", "-") for field in fields(combined)}
+    own = sorted(field.name.replace("_", "-") for field in fields(method.options))
+    for word in arguments:
+        name = word[2:].split("=")[0].replace("_", "-")
+        if word.startswith("--") and name != "help" and name.removeprefix("no-") not in known:
+            raise UserError(f"{method.name} has no option '--{name}'; its options are --{', --'.join(own)}.")
+    if "--help" not in arguments and "-h" not in arguments:
+        for required in ("dataset", "scenario", "method"):
+            if _named(arguments, f"--{required}") is None:
+                raise UserError(f"--{required} is missing; 'hibnn run --help' lists what can be said.")
+    return tyro.cli(combined, prog="hibnn run", args=arguments)
+
+
+def _named(arguments: list[str], flag: str) -> str | None:
+    """The value of a flag, before everything is parsed: the method decides which options exist."""
+    for word, following in zip(arguments, [*arguments[1:], ""], strict=True):
+        if word == flag:
+            return following
+        if word.startswith(flag + "="):
+            return word.split("=", 1)[1]
+    return None
+
+
+def _experiment(parsed: Any, method: Method, seed: int) -> Experiment:
+    options = method.options(**{field.name: getattr(parsed, field.name) for field in fields(method.options)})
+    return Experiment(
+        method=method.name,
+        dataset=parsed.dataset,
+        scenario=Scenario.parse(parsed.scenario),
+        options=options,
+        seed=seed,
+        inference=parsed.inference,
+        heads=parsed.heads,
+        tasks=parsed.tasks,
+        evaluate_on=parsed.evaluate_on,
+        foreign=parsed.foreign,
+    )
+
+
+def _check_device(device: str) -> None:
+    available = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if not available[device]:
+        raise UserError(f"this machine has no {device} device: use --device cpu.")
+
+
+def _print(results: list[dict[str, Any]]) -> None:
+    console = Console()
+    for result in results:
+        title = f"{result['method']} on {result['dataset']}, {result['scenario']} scenario, seed {result['seed']}"
+        console.print(matrix_table(result["accuracy_matrix"], title))
+        console.print(_line(result), highlight=False)
+
+
+def _line(result: dict[str, Any]) -> str:
+    parts = [f"accuracy {100 * result['acc']:.2f} %"]
+    for name, label in (("forgetting", "forgetting"), ("task_inference", "tasks inferred rightly")):
+        if result[name] is not None:
+            parts.append(f"{label} {100 * result[name]:.2f} %")
+    return ", ".join([*parts, f"{result['seconds']:.1f} s"])

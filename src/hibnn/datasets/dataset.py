@@ -1,0 +1,27 @@
+"""What every data set looks like once it is loaded."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Int64, UInt8
+
+Origin = Literal["canonical", "regenerated"]
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Flattened images and labels, in two halves.
+
+    Inputs are read-only, and memory-mapped from the cache, so that processes share their pages; `train_x / scale` lies
+    in [0, 1]. `source` is "regenerated" where the published images could not be had and were made again.
+    """
+
+    name: str
+    train_x: UInt8[np.ndarray, "train inputs"]
+    train_y: Int64[np.ndarray, " train"]
+    test_x: UInt8[np.ndarray, "test inputs"]
+    test_y: Int64[np.ndarray, " test"]
+    shape: tuple[int, ...]
+    scale: int
+    source: Origin

@@ -1,0 +1,36 @@
+"""Random choices that are the same on every machine: made of a stream's raw bits, which NumPy never changes.
+
+The methods of NumPy's Generator may draw differently from one release to the next; checksums of what is made from
+them would not hold.
+"""
+
+import numpy as np
+from jaxtyping import Int64, UInt8, UInt64
+
+
+def raw_bits(seed: int, *name: str | int) -> np.random.BitGenerator:
+    """A named stream, for its `random_raw`."""
+    from hibnn.streams import numpy_stream  # here, because it brings torch along, which loading data can do without
+
+    return numpy_stream(seed, *name).bit_generator
+
+
+def permutation(bits: np.random.BitGenerator, size: int) -> Int64[np.ndarray, " size"]:
+    """All the numbers below `size`, shuffled."""
+    return np.argsort(words(bits, size), kind="stable")
+
+
+def integers(bits: np.random.BitGenerator, bound: int | np.ndarray, size: int) -> Int64[np.ndarray, " size"]:
+    """Uniform on 0..bound-1; the bias of the remainder is below bound / 2^64."""
+    return (words(bits, size) % np.asarray(bound, np.uint64)).astype(np.int64)
+
+
+def bytes_of(bits: np.random.BitGenerator, shape: tuple[int, ...]) -> UInt8[np.ndarray, "..."]:
+    """Uniform on 0..255."""
+    size = int(np.prod(shape))
+    return words(bits, -(-size // 8)).astype("<u8").view(np.uint8)[:size].reshape(shape)
+
+
+def words(bits: np.random.BitGenerator, size: int) -> UInt64[np.ndarray, " size"]:
+    """Raw 64-bit words."""
+    return np.asarray(bits.random_raw(size), np.uint64)

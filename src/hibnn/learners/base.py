@@ -1,0 +1,158 @@
+"""What every learner is: something that takes task after task and answers with probabilities.
+
+A run calls `begin(task)`, then `epoch(n)` for n = 0 .. epochs-1, then `end()`; between any two of these calls the whole
+state can be taken, stored and restored. Random numbers come from streams named by task and epoch, so a restored learner
+goes on exactly as the first would have.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from hibnn.errors import UserError
+from hibnn.networks.heads import Layout
+from hibnn.scenarios.base import Split, Task, check_split
+from hibnn.streams import torch_stream
+
+PREDICTION_ROWS = 4096
+
+
+@dataclass(frozen=True)
+class State:
+    """Everything a learner knows: tensors, and facts that fit in JSON."""
+
+    tensors: dict[str, Tensor]
+    facts: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What the surroundings fix for a learner: the size of an input, the layout of heads, the seed, the device."""
+
+    inputs: int
+    layout: Layout
+    seed: int = 0
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+
+    def generator(self, *name: str | int) -> torch.Generator:
+        return torch_stream(self.seed, *name, device=self.device)
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Averages over posterior draws: the probabilities, the entropy of a draw, and the share of draws for each class.
+
+    A learner without uncertainty is a single draw.
+    """
+
+    probabilities: Tensor
+    expected_entropy: Tensor
+    votes: Tensor
+
+    @property
+    def entropy(self) -> Tensor:
+        """Predictive entropy: that of the averaged probabilities."""
+        return entropy(self.probabilities)
+
+    @property
+    def mutual_information(self) -> Tensor:
+        """Between prediction and parameters: predictive minus expected entropy."""
+        return self.entropy - self.expected_entropy
+
+
+class Learner(ABC):
+    """The interface of all methods."""
+
+    keeps_data = False
+    """Whether the data of earlier tasks are still used, and must be attached again when a run is resumed."""
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+        self.head_sizes: list[int] = []
+
+    @property
+    def task(self) -> int:
+        """The number of the current task, from 0."""
+        return len(self.head_sizes) - 1
+
+    @property
+    @abstractmethod
+    def epochs(self) -> int:
+        """How many epochs the current task takes."""
+
+    def begin(self, task: Task) -> None:
+        """Take up a new task."""
+        split = task.train.load()
+        check_split(split, self.setting.inputs, len(task.classes))
+        if self.setting.layout is Layout.SHARED and self.head_sizes and len(task.classes) != self.head_sizes[0]:
+            raise UserError(
+                f"a shared head has {self.head_sizes[0]} outputs, but this task has {len(task.classes)} classes."
+            )
+        self.head_sizes.append(len(task.classes))
+        self.attach(split, self.task)
+        self.prepare()
+
+    @abstractmethod
+    def attach(self, split: Split, task: int) -> None:
+        """Hold the training data of a task (also called when a run is resumed, after `restore`)."""
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Change the model for the new task: a head, an optimiser."""
+
+    @abstractmethod
+    def epoch(self, number: int) -> dict[str, float]:
+        """One pass over the data; returns the mean of every term of the objective."""
+
+    @abstractmethod
+    def end(self) -> None:
+        """Consolidate what was learned and let go of the task's data."""
+
+    @abstractmethod
+    def predict_batch(self, x: Tensor, head: int, generator: torch.Generator) -> Prediction:
+        """Predictions for a few thousand inputs."""
+
+    @abstractmethod
+    def state(self) -> State:
+        """Everything that must be stored to go on later."""
+
+    @abstractmethod
+    def restore(self, state: State) -> None:
+        """Take over a stored state."""
+
+    @abstractmethod
+    def parameter_count(self) -> int:
+        """Numbers a model of this method must keep to predict and to go on learning."""
+
+    def active_units(self) -> list[float] | None:
+        """The expected number of neurons in use in each layer, or None where the width is fixed."""
+        return None
+
+    def predict(self, x: np.ndarray | Tensor, head: int, generator: torch.Generator) -> Prediction:
+        """Predictions under a head (ignored where there is only one), averaged over posterior draws."""
+        inputs = torch.as_tensor(x, dtype=torch.float32)
+        if inputs.ndim != 2 or inputs.shape[1] != self.setting.inputs:
+            raise UserError(
+                f"the inputs must have {self.setting.inputs} columns, but their shape is {tuple(inputs.shape)}."
+            )
+        if not 0 <= head <= self.task:
+            raise UserError(f"there is no head {head} yet: {self.task + 1} tasks were learned.")
+        with torch.no_grad():
+            parts = [
+                self.predict_batch(rows.to(self.setting.device), head, generator)
+                for rows in inputs.split(PREDICTION_ROWS)
+            ]
+        return Prediction(
+            torch.cat([part.probabilities for part in parts]),
+            torch.cat([part.expected_entropy for part in parts]),
+            torch.cat([part.votes for part in parts]),
+        )
+
+
+def entropy(probabilities: Tensor) -> Tensor:
+    """-sum_c p_c log p_c, with 0 log 0 = 0."""
+    return torch.special.entr(probabilities).sum(-1)

@@ -1,0 +1,46 @@
+"""Pieces every training loop shares: minibatches from tensors in memory, means of terms, optimiser state."""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+
+def minibatches(count: int, size: int, generator: torch.Generator) -> Iterator[Tensor]:
+    """Row numbers of one pass in random order; the last batch may be smaller."""
+    return iter(torch.randperm(count, generator=generator, device=generator.device).split(size))
+
+
+class Means:
+    """Running means of named terms, weighted by batch size and kept on the device until they are read."""
+
+    def __init__(self) -> None:
+        self.totals: dict[str, Tensor] = {}
+        self.weight = 0
+
+    def add(self, terms: dict[str, Tensor], weight: int) -> None:
+        for name, value in terms.items():
+            value = value.detach() * weight
+            self.totals[name] = self.totals[name] + value if name in self.totals else value
+        self.weight += weight
+
+    def read(self) -> dict[str, float]:
+        return {name: float(total) / self.weight for name, total in self.totals.items()}
+
+
+def pack_optimiser(optimiser: torch.optim.Optimizer | None) -> dict[str, Tensor]:
+    """The optimiser's moments and step counts as named tensors."""
+    if optimiser is None:
+        return {}
+    state = optimiser.state_dict()["state"]
+    return {f"optimiser.{number}.{key}": value for number, entry in state.items() for key, value in entry.items()}
+
+
+def unpack_optimiser(optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
+    """Put stored moments and step counts back."""
+    state: dict[int, dict[str, Tensor]] = {}
+    for name, value in tensors.items():
+        if name.startswith("optimiser."):
+            _, number, key = name.split(".", 2)
+            state.setdefault(int(number), {})[key] = value
+    optimiser.load_state_dict({**optimiser.state_dict(), "state": state})

@@ -1,0 +1,1 @@
+"""Networks: a body of hidden layers and one or more heads."""

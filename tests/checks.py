@@ -1,0 +1,153 @@
+"""What every learner must pass. A test module calls `check_learner(method)` for each method it adds."""
+
+import numpy as np
+import pytest
+import torch
+
+from hibnn.errors import UserError
+from hibnn.evaluation import Granularity, evaluate
+from hibnn.experiments.checkpoint import read_state, write_state
+from hibnn.experiments.experiment import Experiment
+from hibnn.experiments.result import accuracy_matrix
+from hibnn.experiments.run import new_learner
+from hibnn.learners import Learner, find_method
+from hibnn.scenarios import Benchmark, Scenario
+from hibnn.scenarios.base import Portion, Task
+
+
+def small_benchmark(scenario=Scenario.TASK, tasks=3, inputs=8, examples=120, seed=0) -> Benchmark:
+    """Well separated Gaussian blobs, two a task, that a network learns in moments."""
+    random = np.random.default_rng(seed)
+    made = []
+    for number in range(tasks):
+        centres = random.normal(size=(2, inputs)) * 2
+        portions = []
+        for count in (examples, 40):
+            y = np.arange(count) % 2
+            x = (centres[y] + 0.5 * random.normal(size=(count, inputs))).astype(np.float32)
+            portions.append(Portion(x, np.arange(count), y))
+        made.append(Task(f"blobs {number}", (2 * number, 2 * number + 1), *portions))
+    return Benchmark("blobs", scenario, tuple(made))
+
+
+def small_learner(method: str, benchmark: Benchmark, seed=0, **options) -> Learner:
+    settings = {"epochs": 15, "batch_size": 20, "width": 20, "learning_rate": 1e-2} | options
+    experiment = Experiment(
+        method=method,
+        dataset="split-digits",
+        scenario=benchmark.scenario,
+        options=find_method(method).options(**settings),
+        seed=seed,
+    )
+    return new_learner(experiment, benchmark)
+
+
+def learn(learner: Learner, task: Task) -> list[dict[str, float]]:
+    learner.begin(task)
+    terms = [learner.epoch(number) for number in range(learner.epochs)]
+    learner.end()
+    return terms
+
+
+def probabilities(learner: Learner, benchmark: Benchmark, number=0) -> torch.Tensor:
+    x = benchmark.tasks[number].test.load().x
+    return learner.predict(x, number, torch.Generator().manual_seed(5)).probabilities
+
+
+def check_learns_above_chance(method, **options):
+    benchmark = small_benchmark()
+    learner = small_learner(method, benchmark, **options)
+    learn(learner, benchmark.tasks[0])
+    (row,) = evaluate(learner, benchmark, Granularity(1))
+    assert row.accuracy(benchmark.scenario) > 0.9
+
+
+def check_probabilities_sum_to_one(method, **options):
+    for scenario in Scenario:
+        benchmark = small_benchmark(scenario)
+        learner = small_learner(method, benchmark, epochs=1, **options)
+        for task in benchmark.tasks:
+            learn(learner, task)
+        answer = probabilities(learner, benchmark)
+        assert torch.allclose(answer.sum(-1), torch.ones(len(answer)), atol=1e-5)
+        assert (answer >= 0).all()
+
+
+def check_same_seed_same_numbers(method, **options):
+    benchmark = small_benchmark()
+    answers = []
+    for seed in (0, 0, 1):
+        learner = small_learner(method, benchmark, seed=seed, epochs=2, **options)
+        learn(learner, benchmark.tasks[0])
+        answers.append(probabilities(learner, benchmark))
+    assert torch.equal(answers[0], answers[1])
+    assert not torch.equal(answers[0], answers[2])
+
+
+def check_state_survives_save_and_load(method, tmp_path, **options):
+    """In the middle of a task: the restored learner goes on exactly as the first."""
+    benchmark = small_benchmark()
+    first = small_learner(method, benchmark, epochs=3, **options)
+    learn(first, benchmark.tasks[0])
+    first.begin(benchmark.tasks[1])
+    first.epoch(0)
+    write_state(tmp_path / "state.safetensors", first.state())
+    second = small_learner(method, benchmark, epochs=3, **options)
+    second.restore(read_state(tmp_path / "state.safetensors"))
+    attached = (0, 1) if second.keeps_data else (1,)
+    for number in attached:
+        second.attach(benchmark.tasks[number].train.load(), number)
+    for learner in (first, second):
+        for number in range(1, learner.epochs):
+            learner.epoch(number)
+        learner.end()
+        learn(learner, benchmark.tasks[2])
+    for number in range(3):
+        assert torch.equal(probabilities(first, benchmark, number), probabilities(second, benchmark, number))
+    for name, value in first.state().tensors.items():
+        assert torch.equal(value, second.state().tensors[name]), name
+
+
+def check_accuracy_matrix_has_the_right_shape(method, **options):
+    benchmark = small_benchmark(Scenario.CLASS)
+    learner = small_learner(method, benchmark, epochs=1, **options)
+    rows = []
+    for task in benchmark.tasks:
+        learn(learner, task)
+        rows.append(evaluate(learner, benchmark, Granularity(1)))
+    matrix = accuracy_matrix(rows, benchmark)
+    assert matrix.shape == (3, 3)
+    assert np.array_equal(np.isnan(matrix), np.triu(np.ones((3, 3), bool), 1))
+
+
+def check_refuses_bad_input(method, **options):
+    benchmark = small_benchmark()
+    task = benchmark.tasks[0]
+    good = task.train.load()
+
+    def begin(x, y):
+        portion = Portion(x.astype(np.float32), np.arange(len(x)), y)
+        small_learner(method, benchmark, **options).begin(Task("bad", (0, 1), portion, task.test))
+
+    with pytest.raises(UserError, match="columns"):
+        begin(good.x[:, :3], good.y)
+    with pytest.raises(UserError, match="NaN"):
+        begin(np.where(np.arange(8) == 3, np.nan, good.x), good.y)
+    with pytest.raises(UserError, match="labels"):
+        begin(good.x, good.y + 1)
+    learner = small_learner(method, benchmark, epochs=1, **options)
+    learn(learner, task)
+    with pytest.raises(UserError, match="columns"):
+        learner.predict(good.x[:, :3], 0, torch.Generator())
+    with pytest.raises(UserError, match="no head"):
+        learner.predict(good.x, 1, torch.Generator())
+
+
+def check_learner(method, tmp_path, **options):
+    """All of the above."""
+    check_learns_above_chance(method, **options)
+    check_probabilities_sum_to_one(method, **options)
+    check_same_seed_same_numbers(method, **options)
+    check_state_survives_save_and_load(method, tmp_path, **options)
+    check_accuracy_matrix_has_the_right_shape(method, **options)
+    check_refuses_bad_input(method, **options)
