@@ -23,6 +23,7 @@ class Undefined:
 
 
 Metric = float | Undefined
+"""A number, or the reason why there is none."""
 
 
 def average_accuracy(R: Float[np.ndarray, "T T"]) -> Metric:

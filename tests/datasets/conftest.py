@@ -2,13 +2,14 @@ import gzip
 import hashlib
 import struct
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
 
 from hibnn.datasets import idx
+from hibnn.datasets.dataset import Origin
 from hibnn.datasets.recipe import Canonical, Recipe, Source, SourceError, sums_of
 
 
@@ -29,10 +30,11 @@ class Tiny:
     def recipe(self, *others, address=None, **changes):
         digests = {file: f"md5:{hashlib.md5(content).hexdigest()}" for file, content in self.files.items()}
         canonical = Canonical(address=address, files=digests, decode=idx.decode_files)
-        fields = dict(name="tiny", shape=(2, 2), train=3, test=2, canonical=(canonical,), others=others)
-        return Recipe(**(fields | {"sums": {"canonical": sums_of(self.arrays)}} | changes))
+        sums = {"canonical": sums_of(self.arrays)}
+        recipe = Recipe("tiny", (2, 2), 3, 2, canonical=(canonical,), others=others, sums=sums)
+        return replace(recipe, **changes)
 
-    def source(self, title="package", origin="canonical"):
+    def source(self, title="package", origin: Origin = "canonical"):
         return Source(title, origin, lambda: self.arrays)
 
     def place(self, folder):
@@ -65,26 +67,33 @@ def broken_source():
     return Source("broken", "canonical", fail)
 
 
+class Server(ThreadingHTTPServer):
+    """A web server on this machine: `answers` maps a path to (status, body, announced length)."""
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.answers, self.asked = {}, []
+        self.address = f"http://127.0.0.1:{self.server_port}/"
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        assert isinstance(self.server, Server)
+        self.server.asked.append(self.path)
+        status, body, length = self.server.answers.get(self.path, (404, b"", 0))
+        self.send_response(status)
+        self.send_header("Content-Length", str(length))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format, *args):
+        pass
+
+
 @pytest.fixture
 def server(monkeypatch):
-    """A web server on this machine: `answers` maps a path to (status, body, announced length)."""
     monkeypatch.setenv("no_proxy", "*")
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self):
-            self.server.asked.append(self.path)
-            status, body, length = self.server.answers.get(self.path, (404, b"", 0))
-            self.send_response(status)
-            self.send_header("Content-Length", str(length))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format, *args):
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
-        running.answers, running.asked = {}, []
-        running.address = f"http://127.0.0.1:{running.server_port}/"
+    with Server() as running:
         thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield running

@@ -21,7 +21,7 @@ def archive(mode, **members):
 
 @pytest.fixture
 def client(tmp_path, monkeypatch):
-    """Stands in for a registry's client: a shell script of that name, the only programs beside a few of the system's."""
+    """Installs shell scripts that stand in for the clients of registries."""
     programs = tmp_path / "programs"
     programs.mkdir()
     monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
@@ -73,7 +73,7 @@ def test_debian_packages_are_fetched_after_one_update_of_the_lists(tmp_path, cli
 
 def test_a_client_that_fails_is_quoted(client):
     client("npm", "echo many words >&2; echo no such package >&2; exit 1")
-    with pytest.raises(SourceError, match="^no such package$"):
+    with pytest.raises(SourceError, match=r"^no such package$"):
         registry.npm_files("toys", [])
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
 import tyro
 from rich.console import Console
 
@@ -25,6 +26,7 @@ class DemoArguments:
 def main(arguments: list[str]) -> int:
     """Fine-tuning, which forgets, beside joint training, which may keep all data."""
     parsed = tyro.cli(DemoArguments, prog="hibnn demo", args=arguments)
+    torch.set_num_threads(1)
     console = Console()
     results = []
     for method in ("finetune", "joint"):

@@ -45,8 +45,8 @@ class RunArguments:
     foreign: str | None = None
     """a data set of the same size, for the AUROC of out-of-distribution detection"""
     device: Device = "cpu"
-    threads: int | None = None
-    """threads for torch (default: all cores)"""
+    threads: int = 1
+    """threads for torch; one suits networks of this size and leaves the other cores to other runs"""
     force: bool = False
     """repeat a finished run"""
     quiet: bool = False
@@ -60,8 +60,9 @@ def main(arguments: list[str]) -> int:
     method = find_method(_named(arguments, "--method") or "finetune")
     parsed = parse(arguments, method)
     _check_device(parsed.device)
-    if parsed.threads is not None:
-        torch.set_num_threads(parsed.threads)
+    if parsed.threads < 1:
+        raise UserError(f"threads must be at least 1, not {parsed.threads}.")
+    torch.set_num_threads(parsed.threads)
     seeds = parsed.seeds or (parsed.seed,)
     experiments = [_experiment(parsed, method, seed) for seed in seeds]
     results = []

@@ -8,7 +8,11 @@ from hibnn.errors import UserError
 
 
 def hold_out(
-    labels: Int[np.ndarray, " examples"] | int, fraction: float = 0.1, *, count: int | None = None, seed: int
+    labels: Int[np.ndarray, " examples"] | int | np.integer,
+    fraction: float = 0.1,
+    *,
+    count: int | None = None,
+    seed: int,
 ) -> tuple[Int64[np.ndarray, " rest"], Int64[np.ndarray, " held"]]:
     """Sorted indices (train, validation) of a split that is a pure function of the seed.
 

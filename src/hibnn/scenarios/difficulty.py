@@ -17,7 +17,7 @@ SEQUENCE = (
     ("cifar10", (0, 1)),
     ("cifar10", (2, 3)),
 )
-LUMINANCE = np.array([0.2125, 0.7154, 0.0721], dtype=np.float32)  # the weights of scikit-image's rgb2gray
+LUMINANCE = (np.float32(0.2125), np.float32(0.7154), np.float32(0.0721))  # the weights of scikit-image's rgb2gray
 
 
 def difficulty_tasks() -> tuple[Task, ...]:
@@ -39,7 +39,8 @@ def difficulty_tasks() -> tuple[Task, ...]:
 def _grey(dataset: Dataset, portion: Portion) -> Portion:
     images = portion.load().x.reshape(-1, *dataset.shape)
     if images.ndim == 4:
-        grey = images @ LUMINANCE
+        red, green, blue = (weight * images[..., colour] for colour, weight in enumerate(LUMINANCE))
+        grey = red + green + blue
     else:
         margin = (32 - images.shape[1]) // 2
         grey = np.pad(images, ((0, 0), (margin, margin), (margin, margin)))

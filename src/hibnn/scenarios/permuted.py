@@ -6,15 +6,15 @@ As in the paper, 50,000 images train; the remaining 10,000 of MNIST's training s
 import numpy as np
 
 from hibnn.datasets import Dataset
+from hibnn.datasets.draws import permutation, raw_bits
 from hibnn.scenarios.base import EvaluateOn, Portion, Task
-from hibnn.streams import numpy_stream
 
 TRAINING_IMAGES = 50_000
 
 
 def permutations(count: int, pixels: int, seed: int) -> np.ndarray:
     """One permutation a task, from the stream ("permutation", task)."""
-    return np.stack([numpy_stream(seed, "permutation", task).permutation(pixels) for task in range(count)])
+    return np.stack([permutation(raw_bits(seed, "permutation", task), pixels) for task in range(count)])
 
 
 def permuted_tasks(dataset: Dataset, orders: np.ndarray, evaluate_on: EvaluateOn) -> tuple[Task, ...]:

@@ -1,0 +1,23 @@
+"""Noise whose logarithms are finite: uniform and logistic draws from an explicit generator."""
+
+import torch
+from torch import Tensor
+
+
+def open_uniform(
+    shape: tuple[int, ...], generator: torch.Generator | None, *, dtype: torch.dtype, device: torch.device | str
+) -> Tensor:
+    """Uniform draws strictly between 0 and 1.
+
+    torch draws u = i / n on a grid of n = 2 / eps cells (2^24 in single precision), so u can be 0. The grid is mapped onto
+    the middles of its cells, up to rounding: no draw is clipped, and no probability moves by more than one cell.
+    """
+    epsilon = torch.finfo(dtype).eps
+    return torch.empty(shape, dtype=dtype, device=device).uniform_(epsilon / 4, 1 - epsilon / 2, generator=generator)
+
+
+def logistic(
+    shape: tuple[int, ...], generator: torch.Generator | None, *, dtype: torch.dtype, device: torch.device | str
+) -> Tensor:
+    """Standard logistic draws, log u - log(1 - u); at most 17.4 in size in single precision."""
+    return open_uniform(shape, generator, dtype=dtype, device=device).logit_()
