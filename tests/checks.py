@@ -30,7 +30,7 @@ def small_benchmark(scenario=Scenario.TASK, tasks=3, inputs=8, examples=120, see
     return Benchmark("blobs", scenario, tuple(made))
 
 
-def small_learner(method: str, benchmark: Benchmark, seed=0, **options) -> Learner:
+def small_learner(method: str, benchmark: Benchmark, seed=0, heads="auto", **options) -> Learner:
     settings = {"epochs": 15, "batch_size": 20, "width": 20, "learning_rate": 1e-2} | options
     experiment = Experiment(
         method=method,
@@ -38,6 +38,7 @@ def small_learner(method: str, benchmark: Benchmark, seed=0, **options) -> Learn
         scenario=benchmark.scenario,
         options=find_method(method).options(**settings),
         seed=seed,
+        heads=heads,
     )
     return new_learner(experiment, benchmark)
 

@@ -4,13 +4,14 @@ import subprocess
 import sys
 
 import pytest
+
 from hibnn.cli import main
 
 RUN = ["run", "--dataset", "split-digits", "--scenario", "class", "--method", "finetune", "--epochs", "1", "--quiet"]
-KEYS = (
-    "method dataset scenario inference seed acc accuracy_matrix task_inference bwt forgetting ece nll active_units "
-    "parameters seconds"
-).split()
+KEYS = {
+    *("method", "dataset", "scenario", "inference", "seed", "acc", "accuracy_matrix", "task_inference", "bwt"),
+    *("forgetting", "ece", "nll", "active_units", "parameters", "seconds"),
+}
 
 
 def call(capsys, *words):
@@ -25,7 +26,7 @@ def test_run_writes_a_result_with_every_promised_key(capsys, tmp_path):
     result = json.loads((tmp_path / "result.json").read_text())
     assert code == 0
     assert json.loads(out) == result
-    assert set(KEYS) <= set(result)
+    assert set(result) >= KEYS
     assert 0 <= result["acc"] <= 1
     assert result["active_units"] is None
     assert len(result["accuracy_matrix"]) == 5

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 import torch
+
 from checks import small_benchmark
 from hibnn.errors import UserError
 from hibnn.evaluation import Granularity, evaluate_task

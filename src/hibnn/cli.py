@@ -12,6 +12,7 @@ COMMANDS = {
     "demo": "watch a network learn five tasks in sequence (under a minute)",
     "run": "learn a benchmark with a method and write the result",
     "data": "list, fetch and verify data sets",
+    "bench": "measure how long a training step takes",
 }
 USAGE = (
     "usage: hibnn COMMAND [options]\n\n"

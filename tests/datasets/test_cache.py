@@ -70,6 +70,15 @@ def widen(path):
     np.save(path, np.load(path).astype(np.int64))
 
 
+def reshape(path):
+    array = np.load(path)
+    np.save(path, array.reshape(*array.shape[::-1], 1))
+
+
+def reinterpret(path):
+    np.save(path, np.load(path).view(np.int8))
+
+
 def pickle_it(path):
     np.save(path, np.array([{"a": 1}], object), allow_pickle=True)
 
@@ -78,7 +87,9 @@ def remove(path):
     path.unlink()
 
 
-@pytest.mark.parametrize("damage", [cut, empty, flip_the_last_bit, exchange, widen, pickle_it, remove])
+@pytest.mark.parametrize(
+    "damage", [cut, empty, flip_the_last_bit, exchange, widen, reshape, reinterpret, pickle_it, remove]
+)
 @pytest.mark.parametrize("key", ["train_x", "test_y"])
 def test_a_damaged_array_is_refused_and_made_again(tiny, cache_folder, capsys, damage, key):
     recipe = tiny.recipe(tiny.source())

@@ -1,6 +1,7 @@
 import socket
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -71,7 +72,9 @@ def test_a_server_that_does_not_answer_is_given_up_in_time(tiny, capsys, monkeyp
     monkeypatch.setenv("no_proxy", "*")
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"http://127.0.0.1:{silent.getsockname()[1]}/"
+        start = time.perf_counter()
         obtain(tiny.recipe(tiny.source(), address=address))
+    assert time.perf_counter() - start < 8
     assert "timed out" in capsys.readouterr().err
 
 
@@ -99,13 +102,12 @@ def test_a_wrong_file_placed_by_hand_is_refused_by_its_checksum(tiny, cache_fold
 
 def test_each_source_that_fails_is_reported_in_one_line(tiny, broken_source, capsys):
     def stumble():
-        raise KeyError("first\nsecond")
+        raise ValueError("first\nsecond")
 
     obtain(tiny.recipe(broken_source, Source("odd", "canonical", stumble), tiny.source()))
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "hibnn: tiny: broken: is on holiday"
-    assert lines[1].startswith("hibnn: tiny: odd: ")
-    assert len(lines) == 2
+    assert lines[1:] == ["hibnn: tiny: odd: first"]
 
 
 def test_a_source_that_delivers_something_else_is_refused(tiny, capsys):
@@ -159,8 +161,10 @@ def test_an_embedded_data_set_that_changed_is_one_sentence(tiny):
         obtain(recipe)
 
 
-def test_digits_need_no_cache(cache_folder):
-    assert hibnn.datasets.digits().train_x.shape == (1438, 64)
+def test_digits_need_no_cache_and_are_as_read_only_as_the_others(cache_folder):
+    digits = hibnn.datasets.digits()
+    assert not digits.train_x.flags.writeable
+    assert not digits.test_x.flags.writeable
     assert not cache_folder.exists()
 
 

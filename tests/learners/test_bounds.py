@@ -2,11 +2,12 @@
 
 import pytest
 import torch
+
 from checks import check_learner, learn, small_benchmark, small_learner
 from hibnn.errors import UserError
 from hibnn.evaluation import Granularity, evaluate
 from hibnn.experiments import Experiment, run
-from hibnn.learners.gradient import NetworkOptions
+from hibnn.learners.network import NetworkOptions
 from hibnn.scenarios import Scenario
 
 

@@ -4,6 +4,7 @@ import hashlib
 
 import numpy as np
 import pytest
+
 from hibnn.errors import UserError
 from hibnn.scenarios import BENCHMARKS, Scenario, benchmark
 

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from hibnn.display import matrix_table, open_display
 from hibnn.experiments import Experiment, run
-from hibnn.learners.gradient import NetworkOptions
+from hibnn.learners.network import NetworkOptions
 from hibnn.report.figures import accuracy_matrix_figure, save_figure
 from hibnn.scenarios import Scenario
 

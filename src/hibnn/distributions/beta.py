@@ -2,23 +2,27 @@
 
     v = x / (x + y),    x ~ Gamma(a, 1),  y ~ Gamma(b, 1)    =>    v ~ Beta(a, b)    (paper, A.2)
 
-The log odds log x - log y are drawn; log v and log(1 - v) follow from them without cancellation at either end. A concentration
-below 1e-16 counts as 1e-16: log v then goes down to -2e17, and its slope up to 2e33, finite in single precision.
+What is drawn are the log odds, log x - log y; log v and log(1 - v) follow without cancellation at either end. A
+concentration below 1e-16 counts as 1e-16: log v then reaches down to -2e17 and its slope up to 2e33, both finite in
+single precision.
 """
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import logsigmoid
+from torch.special import digamma, gammaln, polygamma
 
 from hibnn.distributions.gamma import sample_log_gamma
+from hibnn.distributions.precision import double
 
 
 def sample_log_odds(
     a: Tensor, b: Tensor, draws: tuple[int, ...] = (), generator: torch.Generator | None = None
 ) -> Tensor:
     """log v - log(1 - v) for v ~ Beta(a, b), reparameterised; `draws` leads the shape."""
-    a, b = torch.broadcast_tensors(a, b)
+    if a.shape != b.shape:
+        a, b = torch.broadcast_tensors(a, b)
     return _LogOdds.apply(a, b, draws, generator)  # pyright: ignore[reportReturnType]
 
 
@@ -28,6 +32,18 @@ def sample_beta(
     """log v and log(1 - v) for v ~ Beta(a, b), reparameterised; `draws` leads their shapes."""
     log_odds = sample_log_odds(a, b, draws, generator)
     return logsigmoid(log_odds), logsigmoid(-log_odds)
+
+
+def kl_beta(a: Tensor, b: Tensor, prior_a: Tensor | float, prior_b: Tensor | float) -> Tensor:
+    """KL(Beta(a, b) || Beta(a_p, b_p)), elementwise; the prior is constant.
+
+    KL = D(a, a_p) + D(b, b_p) - D(a + b, a_p + b_p),    D(x, p) = log Gamma(p) - log Gamma(x) + (x - p) psi(x)
+
+    The differences cancel, so they are taken in double precision.
+    """
+    prior_a, prior_b = torch.as_tensor(prior_a).to(a), torch.as_tensor(prior_b).to(a)
+    a, b, prior_a, prior_b = torch.broadcast_tensors(a, b, prior_a, prior_b)
+    return _KlBeta.apply(a, b, prior_a, prior_b)  # pyright: ignore[reportReturnType]
 
 
 class _LogOdds(torch.autograd.Function):
@@ -42,9 +58,31 @@ class _LogOdds(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, gradient):
+    def backward(ctx, gradient):  # pyright: ignore[reportIncompatibleMethodOverride]
         (slopes,) = ctx.saved_tensors
         gradients = slopes * gradient.unsqueeze(ctx.pair)
         if ctx.pair:
             gradients = gradients.sum(tuple(range(ctx.pair)))
-        return gradients[0], gradients[1].neg_(), None, None
+        return gradients[0], gradients[1].neg(), None, None
+
+
+class _KlBeta(torch.autograd.Function):
+    """The divergence and, on the way, its gradient: dD(x, p) / dx = (x - p) psi'(x)."""
+
+    @staticmethod
+    def forward(ctx, a, b, prior_a, prior_b):
+        pairs = double(torch.stack((a, prior_a, b, prior_b))).view(2, 2, *a.shape)
+        terms = torch.cat((pairs, pairs.sum(0, keepdim=True)))  # of a, of b, and of their sum
+        posterior, prior = terms.unbind(1)
+        excess = posterior - prior
+        log_gamma = gammaln(terms)
+        parts = torch.addcmul(log_gamma[:, 1] - log_gamma[:, 0], excess, digamma(posterior))
+        slopes = excess * polygamma(1, posterior)
+        ctx.save_for_backward((slopes[:2] - slopes[2]).to(a))
+        return (parts[0] + parts[1] - parts[2]).to(a)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient):  # pyright: ignore[reportIncompatibleMethodOverride]
+        (slopes,) = ctx.saved_tensors
+        return *(slopes * gradient), None, None

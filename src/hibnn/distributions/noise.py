@@ -9,8 +9,8 @@ def open_uniform(
 ) -> Tensor:
     """Uniform draws strictly between 0 and 1.
 
-    torch draws u = i / n on a grid of n = 2 / eps cells (2^24 in single precision), so u can be 0. The grid is mapped onto
-    the middles of its cells, up to rounding: no draw is clipped, and no probability moves by more than one cell.
+    torch draws u = i / n on a grid of n = 2 / eps cells (2^24 in single precision), so u can be 0. The grid is mapped
+    onto the middles of its cells, up to rounding: no draw is clipped, no probability moves by more than one cell.
     """
     epsilon = torch.finfo(dtype).eps
     return torch.empty(shape, dtype=dtype, device=device).uniform_(epsilon / 4, 1 - epsilon / 2, generator=generator)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from hibnn.errors import UserError, unknown
 from hibnn.evaluation import Granularity
 from hibnn.learners import find_method
-from hibnn.learners.gradient import NetworkOptions
+from hibnn.learners.network import NetworkOptions
 from hibnn.scenarios import BENCHMARKS, EvaluateOn, Scenario
 
 Heads = Literal["auto", "multi", "single"]

@@ -6,9 +6,16 @@ from typing import Any
 
 from hibnn.errors import unknown
 from hibnn.learners.base import Learner, Prediction, Setting, State
+from hibnn.learners.bayes_options import BayesOptions, BuffetOptions, HierarchicalOptions
+from hibnn.learners.den import Den
+from hibnn.learners.den_options import DenOptions
+from hibnn.learners.ewc import EWC, EWCOptions
 from hibnn.learners.finetune import Finetune
-from hibnn.learners.gradient import NetworkOptions
+from hibnn.learners.gem import GEM, GEMOptions
 from hibnn.learners.joint import Joint
+from hibnn.learners.network import NetworkOptions
+from hibnn.learners.sequential_bayes import SequentialBayes
+from hibnn.learners.si import SI, SIOptions
 
 __all__ = ["METHODS", "Learner", "Method", "Prediction", "Setting", "State", "find_method"]
 
@@ -28,6 +35,14 @@ METHODS = {
     method.name: method
     for method in (
         Method("finetune", "trains on each task in turn; the lower bound", NetworkOptions, Finetune, True),
+        Method("vcl", "Gaussian weights, sequential variational Bayes", BayesOptions, SequentialBayes, False),
+        Method("mfvi", "the same as vcl, under its name for a single task", BayesOptions, SequentialBayes, False),
+        Method("ibnn", "vcl with an IBP over each layer's neurons", BuffetOptions, SequentialBayes, False),
+        Method("hibnn", "vcl with a hierarchical IBP over all layers", HierarchicalOptions, SequentialBayes, False),
+        Method("den", "retrains, expands and splits a network as tasks call for it", DenOptions, Den, False),
+        Method("ewc", "holds weights by the Fisher information of earlier tasks", EWCOptions, EWC, True),
+        Method("si", "holds weights by their part in lowering earlier losses", SIOptions, SI, True),
+        Method("gem", "remembers examples; no step may raise their loss", GEMOptions, GEM, True),
         Method("joint", "keeps all data and trains on all tasks so far; the upper bound", NetworkOptions, Joint, True),
     )
 }

@@ -6,12 +6,14 @@ goes on exactly as the first would have.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import one_hot
 
 from hibnn.errors import UserError
 from hibnn.networks.heads import Layout
@@ -52,6 +54,21 @@ class Prediction:
     probabilities: Tensor
     expected_entropy: Tensor
     votes: Tensor
+
+    @classmethod
+    def of_draws(cls, probabilities: Tensor) -> "Prediction":
+        """Averages over the first dimension, the draws."""
+        votes = one_hot(probabilities.argmax(-1), probabilities.shape[-1]).to(probabilities.dtype)
+        return cls(probabilities.mean(0), entropy(probabilities).mean(0), votes.mean(0))
+
+    @classmethod
+    def join(cls, parts: "Sequence[Prediction]") -> "Prediction":
+        """Predictions for one portion of examples after another."""
+        return cls(
+            torch.cat([part.probabilities for part in parts]),
+            torch.cat([part.expected_entropy for part in parts]),
+            torch.cat([part.votes for part in parts]),
+        )
 
     @property
     def entropy(self) -> Tensor:
@@ -146,11 +163,7 @@ class Learner(ABC):
                 self.predict_batch(rows.to(self.setting.device), head, generator)
                 for rows in inputs.split(PREDICTION_ROWS)
             ]
-        return Prediction(
-            torch.cat([part.probabilities for part in parts]),
-            torch.cat([part.expected_entropy for part in parts]),
-            torch.cat([part.votes for part in parts]),
-        )
+        return Prediction.join(parts)
 
 
 def entropy(probabilities: Tensor) -> Tensor:

@@ -5,7 +5,8 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from hibnn.learners.base import Setting
-from hibnn.learners.gradient import GradientLearner, NetworkOptions
+from hibnn.learners.gradient import GradientLearner
+from hibnn.learners.network import NetworkOptions
 from hibnn.networks.heads import Layout
 from hibnn.scenarios.base import Split
 
@@ -17,15 +18,15 @@ class Joint(GradientLearner):
 
     def __init__(self, options: NetworkOptions, setting: Setting) -> None:
         super().__init__(options, setting)
-        self.heads = torch.empty(0, dtype=torch.int64)
+        self.heads = torch.empty(0, dtype=torch.int64, device=setting.device)
 
     def attach(self, split: Split, task: int) -> None:
         earlier_x, earlier_y, earlier_heads = self.x, self.y, self.heads
         super().attach(split, task)
         heads = torch.full_like(self.y, task)
-        self.x = torch.cat([earlier_x.to(self.x.device), self.x])
-        self.y = torch.cat([earlier_y.to(self.y.device), self.y])
-        self.heads = torch.cat([earlier_heads.to(heads.device), heads])
+        self.x = torch.cat([earlier_x, self.x])
+        self.y = torch.cat([earlier_y, self.y])
+        self.heads = torch.cat([earlier_heads, heads])
 
     def label_offset(self, task: int) -> int:
         return 0 if self.setting.layout is Layout.SHARED else sum(self.head_sizes[:task])
@@ -33,12 +34,12 @@ class Joint(GradientLearner):
     def terms(self, rows: Tensor) -> dict[str, Tensor]:
         if self.setting.layout is not Layout.MULTI:
             return super().terms(rows)
-        features = self.network.features(self.x[rows])
+        features = self.mlp.features(self.x[rows])
         sizes = torch.tensor(self.head_sizes, device=features.device)
         owner = torch.repeat_interleave(torch.arange(len(sizes), device=features.device), sizes)
         foreign = self.heads[rows, None] != owner
-        logits = self.network.all_logits(features).masked_fill(foreign, -torch.inf)
+        logits = self.mlp.all_logits(features).masked_fill(foreign, -torch.inf)
         return {"nll": cross_entropy(logits, self.y[rows])}
 
     def end(self) -> None:
-        self.optimiser = None
+        self.optimiser = None  # and keep the data

@@ -1,6 +1,10 @@
 """Which outputs belong together: how heads are laid out over tasks."""
 
+from abc import ABC, abstractmethod
 from enum import StrEnum
+
+import torch
+from torch import nn
 
 from hibnn.errors import UserError
 from hibnn.scenarios.base import Benchmark, Scenario
@@ -13,6 +17,14 @@ class Layout(StrEnum):
     MULTI = "multi"
     SHARED = "shared"
     GROWING = "growing"
+
+
+class HeadedNetwork(nn.Module, ABC):
+    """A network to which tasks add heads."""
+
+    @abstractmethod
+    def add_head(self, outputs: int, generator: torch.Generator) -> None:
+        """A head for a new task, on the generator's device; a shared head is added once."""
 
 
 def layout_for(benchmark: Benchmark, wish: str, prefers_single: bool) -> Layout:

@@ -7,10 +7,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from hibnn.networks.heads import Layout
+from hibnn.networks.heads import HeadedNetwork, Layout
 
 
-class MLP(nn.Module):
+class MLP(HeadedNetwork):
     """h_j = relu(h_{j-1} W_j + b_j); logits = h_J W_head + b_head."""
 
     def __init__(self, inputs: int, hidden: Sequence[int], layout: Layout, generator: torch.Generator) -> None:
@@ -22,10 +22,8 @@ class MLP(nn.Module):
         self.heads = nn.ModuleList()
 
     def add_head(self, outputs: int, generator: torch.Generator) -> None:
-        """A head for a new task; a shared head is added once."""
-        if self.layout is Layout.SHARED and len(self.heads) > 0:
-            return
-        self.heads.append(dense(self.width, outputs, generator))
+        if self.layout is not Layout.SHARED or len(self.heads) == 0:
+            self.heads.append(dense(self.width, outputs, generator))
 
     def forward(self, x: Tensor, head: int) -> Tensor:
         """Logits of a head; of all heads together when the head grows."""

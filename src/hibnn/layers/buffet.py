@@ -1,0 +1,132 @@
+"""Buffets: which neurons of each hidden layer are in use.
+
+IBP (paper, section 2.4), for each layer on its own:
+
+    v_k ~ Beta(a_k, b_k),    pi_k = prod_{i<=k} v_i,    z_ik ~ Bernoulli(pi_k)
+
+H-IBP (paper, section 3), one set of sticks for all layers and a child Beta for each:
+
+    pi0_k = prod_{i<=k} v_i,    pi_jk ~ Beta(alpha_j pi0_k, alpha_j (1 - pi0_k)),    z_ijk ~ Bernoulli(pi_jk)
+
+In the structured posterior q(pi_j | v) = p(pi_j | v) and q(z | pi) = p(z | pi): only the sticks leave their prior.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn.functional import softplus
+
+from hibnn.distributions.beta import kl_beta, sample_beta, sample_log_odds
+from hibnn.distributions.stick_breaking import expected_probabilities, log_odds, log_probabilities
+
+SMALLEST_CONCENTRATION = 0.01
+"""Added to the concentrations of sticks, as in the authors' code, so that none reaches zero."""
+SMALLEST_CHILD_CONCENTRATION = 1e-6
+
+
+class Sticks(nn.Module):
+    """Beta posteriors of K sticks and the prior they came from; concentrations are softplus(raw) + 0.01."""
+
+    prior: Tensor
+
+    def __init__(self, count: int, alpha: float, start: float) -> None:
+        super().__init__()
+        start_values = torch.tensor([[start], [1.0]]).expand(2, count)
+        self.raw = nn.Parameter(inverse_softplus(start_values - SMALLEST_CONCENTRATION))
+        self.register_buffer("prior", torch.tensor([[alpha], [1.0]]).repeat(1, count))
+
+    def concentrations(self) -> Float[Tensor, "2 units"]:
+        return softplus(self.raw) + SMALLEST_CONCENTRATION
+
+    def sample_log_pi(
+        self, sets: int, generator: torch.Generator, from_prior: bool = False
+    ) -> Float[Tensor, "sets units"]:
+        """log pi of independent sets of sticks, reparameterised."""
+        a, b = self.prior if from_prior else self.concentrations()
+        log_v, _ = sample_beta(a, b, (sets,), generator)
+        return log_probabilities(log_v)
+
+    def expected_pi(self) -> Float[Tensor, " units"]:
+        """E[pi_k] = prod_{i<=k} a_i / (a_i + b_i)."""
+        a, b = self.concentrations().detach()
+        return expected_probabilities(a, b)
+
+    def kl(self) -> Float[Tensor, ""]:
+        return kl_beta(*self.concentrations(), *self.prior).sum()
+
+    def posterior_becomes_prior(self) -> None:
+        self.prior.copy_(self.concentrations().detach())
+
+
+class Buffet(nn.Module, ABC):
+    """The sticks of a network, and how the probabilities of its neurons follow from them."""
+
+    def __init__(self, sticks: Sequence[Sticks]) -> None:
+        super().__init__()
+        self.sticks = nn.ModuleList(sticks)
+
+    @abstractmethod
+    def sample_log_odds(
+        self, sets: int, generator: torch.Generator, from_prior: bool = False
+    ) -> list[Float[Tensor, "sets units"]]:
+        """log pi - log(1 - pi) of each layer's neurons, for independent sets of sticks."""
+
+    @abstractmethod
+    def expected_pi(self) -> list[Float[Tensor, " units"]]:
+        """E[pi] for each layer."""
+
+    def each(self) -> list[Sticks]:
+        return [sticks for sticks in self.sticks if isinstance(sticks, Sticks)]
+
+    def kl(self) -> Float[Tensor, ""]:
+        """KL(q(v) || p(v)), summed over all sticks."""
+        return torch.stack([sticks.kl() for sticks in self.each()]).sum()
+
+    def posterior_becomes_prior(self) -> None:
+        for sticks in self.each():
+            sticks.posterior_becomes_prior()
+
+
+class IndependentBuffet(Buffet):
+    """IBP: sticks of its own for each layer."""
+
+    def sample_log_odds(self, sets: int, generator: torch.Generator, from_prior: bool = False) -> list[Tensor]:
+        return [log_odds(sticks.sample_log_pi(sets, generator, from_prior)) for sticks in self.each()]
+
+    def expected_pi(self) -> list[Tensor]:
+        return [sticks.expected_pi() for sticks in self.each()]
+
+
+class HierarchicalBuffet(Buffet):
+    """H-IBP: global sticks, as many as the widest layer has neurons, and a child Beta around them for each layer."""
+
+    def __init__(self, sticks: Sticks, widths: Sequence[int], child_alpha: float) -> None:
+        super().__init__([sticks])
+        self.widths = list(widths)
+        self.child_alpha = child_alpha
+
+    def sample_log_odds(self, sets: int, generator: torch.Generator, from_prior: bool = False) -> list[Tensor]:
+        log_pi = self.each()[0].sample_log_pi(sets, generator, from_prior)
+        on, off = child_concentrations(log_pi, self.child_alpha)
+        layers = len(self.widths)
+        drawn = sample_log_odds(on.expand(layers, -1, -1), off.expand(layers, -1, -1), (), generator)
+        return [layer[:, :width] for layer, width in zip(drawn, self.widths, strict=True)]
+
+    def expected_pi(self) -> list[Tensor]:
+        pi = self.each()[0].expected_pi()
+        return [pi[:width] for width in self.widths]
+
+
+def child_concentrations(log_pi: Tensor, child_alpha: float) -> tuple[Tensor, Tensor]:
+    """alpha_j pi0 and alpha_j (1 - pi0), kept above 1e-6: below it no draw of single precision would differ."""
+    on = child_alpha * log_pi.exp()
+    off = -child_alpha * torch.expm1(log_pi)
+    return on.clamp(min=SMALLEST_CHILD_CONCENTRATION), off.clamp(min=SMALLEST_CHILD_CONCENTRATION)
+
+
+def inverse_softplus(value: Tensor) -> Tensor:
+    """log(exp(value) - 1), for values that need not fit into exp."""
+    return value + torch.log(-torch.expm1(-value))

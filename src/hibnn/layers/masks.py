@@ -1,0 +1,59 @@
+"""Masks: for every example, which neurons answer.
+
+    y = (location + log u - log(1 - u)) / temperature,    z = sigmoid(y),    u ~ U(0, 1)      (paper, A.3)
+
+This is a binary Concrete variable. The location of a Bernoulli(pi) variable is its log odds: then P(z > 1/2) = pi at
+every temperature. The paper and its code put log pi there, so that no neuron is ever on with more than probability one
+half; `Relaxation.PAPER` reproduces that.
+"""
+
+from enum import StrEnum
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn.functional import logsigmoid
+
+from hibnn.distributions.concrete import kl_concrete, sample, sample_bernoulli
+
+
+class Relaxation(StrEnum):
+    """What stands as the location of the Concrete variable."""
+
+    ODDS = "odds"
+    PAPER = "paper"
+
+    def location(self, log_odds: Tensor) -> Tensor:
+        return log_odds if self is Relaxation.ODDS else logsigmoid(log_odds)
+
+
+def relaxed(
+    location: Float[Tensor, "sets units"], rows: int, temperature: float, generator: torch.Generator
+) -> tuple[Float[Tensor, "rows units"], Float[Tensor, "rows units"]]:
+    """y and z for `rows` examples; set g of the sticks serves the g-th part of them."""
+    shape = _shape(location, rows)
+    y, z = sample(location[:, None], temperature, generator, shape)
+    return y.flatten(0, 1)[:rows], z.flatten(0, 1)[:rows]
+
+
+def hard(location: Float[Tensor, "sets units"], rows: int, generator: torch.Generator) -> Float[Tensor, "rows units"]:
+    """Bernoulli masks, on with probability sigmoid(location), in the same order as `relaxed`."""
+    return sample_bernoulli(logsigmoid(location)[:, None], generator, _shape(location, rows)).flatten(0, 1)[:rows]
+
+
+def kl_masks(
+    y: Float[Tensor, "rows units"],
+    location: Float[Tensor, "sets units"],
+    prior_location: Float[Tensor, "sets units"],
+    temperature: float,
+    prior_temperature: float,
+) -> Float[Tensor, ""]:
+    """log q(y) - log p(y), summed over neurons and averaged over examples: a single-sample estimate (paper, A.3)."""
+    share = _shape(location, len(y))[1]
+    spread, prior_spread = (each.repeat_interleave(share, 0)[: len(y)] for each in (location, prior_location))
+    return kl_concrete(y, spread, temperature, prior_spread, prior_temperature).sum(-1).mean()
+
+
+def _shape(location: Tensor, rows: int) -> tuple[int, int, int]:
+    sets, units = location.shape
+    return sets, -(-rows // sets), units

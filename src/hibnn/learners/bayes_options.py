@@ -1,0 +1,103 @@
+"""Options of the Bayesian learners. The defaults are ours; `hibnn.presets` holds the paper's."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from hibnn.layers.masks import Relaxation
+from hibnn.learners.network import NetworkOptions, check_option
+from hibnn.learners.schedule import Schedule
+from hibnn.objective import MaskKL
+
+
+@dataclass(frozen=True)
+class BayesOptions(NetworkOptions):
+    """Gaussian weights learned by sequential variational Bayes (MFVI, VCL)."""
+
+    epochs: int = 20
+    batch_size: int = 256
+    schedule: Schedule = Schedule.COSINE
+    """learning rates within a task"""
+    variance_rate: float = 1e-3
+    """learning rate of the log variances"""
+    prior_variance: float = 0.7
+    log_variance: float = -6.0
+    """where the log variances of weights start"""
+    deviation: float = 0.1
+    """standard deviation of the first means of the weights"""
+    centre: bool = True
+    """subtract from every example its own mean"""
+    draws: int = 1
+    """draws of the weights for each training example"""
+    prediction: Literal["sample", "mean"] = "sample"
+    """average over posterior draws, or one pass with means and expected masks"""
+    prediction_draws: int = 50
+    kl_warmup: int = 0
+    """epochs over which the weight of the KL rises to one"""
+    likelihood_epochs: int = 0
+    """epochs of maximum likelihood for the means before the first task"""
+    first_task_factor: float = 1.0
+    """how many times longer the first task is trained"""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("variance_rate", "prior_variance", "draws", "prediction_draws", "first_task_factor"):
+            check_option(self, name, getattr(self, name) > 0, "positive")
+        for name in ("deviation", "kl_warmup", "likelihood_epochs"):
+            check_option(self, name, getattr(self, name) >= 0, "at least 0")
+
+
+@dataclass(frozen=True)
+class BuffetOptions(BayesOptions):
+    """An IBP over the neurons of each layer (IBNN); `width` is the truncation K."""
+
+    alpha: float = 5.0
+    """prior Beta(alpha, 1) of the sticks: the expected number of neurons"""
+    start_alpha: float = 50.0
+    """where the posterior's sticks start, Beta(start_alpha, 1): wide, so that neurons are there to be learned"""
+    stick_rate: float = 0.05
+    """learning rate of the Beta parameters"""
+    temperature: float = 0.7
+    """of the relaxed masks (the paper's lambda 1)"""
+    prior_temperature: float | None = None
+    """of the masks' prior (lambda 2); the same unless given"""
+    stick_sets: int = 16
+    """sets of sticks drawn for each minibatch"""
+    relaxation: Relaxation = Relaxation.ODDS
+    """location of the relaxed masks: the log odds, or log pi as in the paper"""
+    mask_kl: MaskKL = MaskKL.STRUCTURED
+    """structured, or as the authors' program has it"""
+    averaged_masks: int = 1
+    """relaxed masks averaged for each example (the paper: 10)"""
+    prediction_masks: Literal["hard", "soft"] = "hard"
+    """Bernoulli masks, or relaxed and averaged ones as in the authors' program"""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("alpha", "start_alpha", "stick_rate", "temperature", "stick_sets", "averaged_masks"):
+            check_option(self, name, getattr(self, name) > 0, "positive")
+        check_option(
+            self, "prior_temperature", self.prior_temperature is None or self.prior_temperature > 0, "positive"
+        )
+
+
+@dataclass(frozen=True)
+class HierarchicalOptions(BuffetOptions):
+    """An H-IBP: sticks shared by all layers (HIBNN)."""
+
+    depth: int = 2
+    child_alpha: float = 4.0
+    """concentration alpha_j of each layer's probabilities around the shared ones"""
+    child_alpha_step: float = 0.0
+    """added to child_alpha with every new data set"""
+    child_alpha_every: int = 2
+    """how many tasks make a data set"""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("child_alpha", "child_alpha_every"):
+            check_option(self, name, getattr(self, name) > 0, "positive")
+        check_option(self, "child_alpha_step", self.child_alpha_step >= 0, "at least 0")
+
+    def child_alpha_of(self, task: int) -> float:
+        """alpha_j for a task (paper, increasing difficulty)."""
+        return self.child_alpha + self.child_alpha_step * (task // self.child_alpha_every)

@@ -1,0 +1,94 @@
+"""Elastic weight consolidation: weights that mattered to an earlier task are held near where they were.
+
+After task t the diagonal Fisher information F_t is taken at the weights theta_t, and later tasks add the penalty
+
+    c sum_{s<=t} F_s (theta - theta_s)^2  =  c F (theta - anchor)^2 + constant,
+    F = sum_s F_s,   anchor = sum_s F_s theta_s / F,
+
+one term a task (Kirkpatrick et al. 2017), kept as a single quadratic, so that what is stored does not grow with the
+tasks. Online EWC (Schwarz et al. 2018) has the latest weights as the anchor instead. Strengths and Fisher: Hsu et al. 2018.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hibnn.learners.base import Setting
+from hibnn.learners.fisher import Labels, batch_fisher, fisher
+from hibnn.learners.network import check_option
+from hibnn.learners.quadratic import PenaltyLearner, PenaltyOptions
+from hibnn.learners.training import minibatches
+from hibnn.scenarios.base import Scenario
+
+
+class Fisher(StrEnum):
+    """`predicted`: under the label the model predicts. `expected`: under its own probabilities. `batches`: squares of
+    minibatches' mean gradients, which Hsu et al. use for permuted data in the domain scenario."""
+
+    PREDICTED = "predicted"
+    EXPECTED = "expected"
+    BATCHES = "batches"
+
+
+@dataclass(frozen=True)
+class EWCOptions(PenaltyOptions):
+    """Elastic weight consolidation."""
+
+    online: bool = False
+    """one anchor, the latest weights, instead of one a task"""
+    decay: float = 1.0
+    """what earlier Fisher information is multiplied with when a task's is added"""
+    fisher: Fisher = Fisher.PREDICTED
+    """how the Fisher information is taken"""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_option(self, "decay", 0 <= self.decay <= 1, "between 0 and 1")
+
+
+class EWC(PenaltyLearner):
+    """Importance is the Fisher information."""
+
+    def __init__(self, options: EWCOptions, setting: Setting) -> None:
+        super().__init__(options, setting)
+        self.rule = options
+
+    def end(self) -> None:
+        parameters = self.shared_parameters()
+        for name, new in self.new_fisher().items():
+            if name in parameters:
+                self.consolidate(name, new, parameters[name].detach().clone())
+        super().end()
+
+    def new_fisher(self) -> dict[str, Tensor]:
+        """The current task's Fisher information, at the current weights."""
+        if self.rule.fisher is Fisher.BATCHES:
+            order = self.setting.generator("fisher", self.task)
+            batches = [self.x[rows] for rows in minibatches(len(self.x), self.batch_size, order)]
+            return batch_fisher(self.mlp, batches, self.task)
+        return fisher(self.mlp, self.x, self.task, Labels(self.rule.fisher))
+
+    def consolidate(self, name: str, new: Tensor, weights: Tensor) -> None:
+        """Add a task's quadratic to the sum."""
+        earlier = self.rule.decay * self.importance.get(name, torch.zeros_like(new))
+        anchor = self.anchor.get(name, weights)
+        share = torch.where(new > 0, new / (earlier + new), 0)  # a weight that never mattered stays where it was
+        self.importance[name] = earlier + new
+        self.anchor[name] = weights if self.rule.online else torch.lerp(anchor, weights, share)
+
+
+def published(dataset: str, scenario: Scenario, online: bool = False) -> dict[str, Any]:
+    """Hsu et al.'s settings, which the paper's table uses."""
+    if not dataset.startswith("permuted"):
+        strengths = (400, 700, 100) if online else (100, 100, 600)
+        settings = {"learning_rate": 1e-3, "epochs": 4}
+    else:
+        strengths = (500, 250, 50) if online else (500, 150, 10)
+        settings = {"learning_rate": 1e-4, "epochs": 10}
+        if scenario is Scenario.DOMAIN and not online:
+            settings["fisher"] = Fisher.BATCHES
+    strength = dict(zip(Scenario, strengths, strict=True))[scenario]
+    return settings | {"batch_size": 128, "strength": float(strength), "online": online}

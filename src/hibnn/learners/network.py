@@ -1,0 +1,101 @@
+"""What all learners with a torch network share: data in memory, heads, optimiser, state."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from hibnn.errors import UserError
+from hibnn.learners.base import Learner, Setting, State
+from hibnn.learners.training import pack_optimiser, unpack_optimiser
+from hibnn.networks.heads import HeadedNetwork, Layout
+from hibnn.scenarios.base import Split
+
+
+@dataclass(frozen=True)
+class NetworkOptions:
+    """Size and training length of a network."""
+
+    epochs: int = 5
+    """passes over a task's data"""
+    batch_size: int = 128
+    width: int = 100
+    """neurons in each hidden layer"""
+    depth: int = 1
+    """hidden layers"""
+    hidden: tuple[int, ...] = ()
+    """different widths, one a layer; replaces width and depth"""
+    learning_rate: float = 1e-3
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch_size", "width", "depth", "learning_rate"):
+            check_option(self, name, getattr(self, name) > 0, "positive")
+        check_option(self, "hidden", all(width > 0 for width in self.hidden), "positive widths")
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        return self.hidden or (self.width,) * self.depth
+
+
+def check_option(options: NetworkOptions, name: str, good: bool, wanted: str) -> None:
+    """Refuse an option's value in a sentence."""
+    if not good:
+        raise UserError(f"{name.replace('_', '-')} must be {wanted}, not {getattr(options, name)}.")
+
+
+class NetworkLearner(Learner, ABC):
+    """Holds a network, its optimiser and the current task's data as tensors on the device."""
+
+    def __init__(self, options: NetworkOptions, setting: Setting, network: HeadedNetwork) -> None:
+        super().__init__(setting)
+        self.network = network.to(setting.device)
+        self.batch_size = options.batch_size
+        self.optimiser: torch.optim.Optimizer | None = None
+        self.x = torch.empty(0, setting.inputs, device=setting.device)
+        self.y = torch.empty(0, dtype=torch.int64, device=setting.device)
+
+    @abstractmethod
+    def new_optimiser(self) -> torch.optim.Optimizer:
+        """An optimiser of what the current task trains, without history."""
+
+    def preprocess(self, x: Tensor) -> Tensor:
+        """What is done to inputs before the network sees them."""
+        return x
+
+    def attach(self, split: Split, task: int) -> None:
+        self.x = self.preprocess(torch.from_numpy(split.x).to(self.setting.device))
+        self.y = torch.from_numpy(split.y).to(self.setting.device) + self.label_offset(task)
+
+    def label_offset(self, task: int) -> int:
+        """Where a task's outputs begin in the logits it is trained on."""
+        return sum(self.head_sizes[:task]) if self.setting.layout is Layout.GROWING else 0
+
+    def prepare(self) -> None:
+        self.add_head(self.task)
+        self.optimiser = self.new_optimiser()
+
+    def add_head(self, task: int) -> None:
+        self.network.add_head(self.head_sizes[task], self.setting.generator("init", "head", task))
+
+    def end(self) -> None:
+        self.optimiser = None
+        self.x, self.y = self.x[:0], self.y[:0]
+
+    def state(self) -> State:
+        tensors = {f"network.{name}": value.detach() for name, value in self.network.state_dict().items()}
+        return State(tensors | pack_optimiser(self.optimiser), {"head_sizes": self.head_sizes})
+
+    def restore(self, state: State) -> None:
+        self.head_sizes = list(state.facts["head_sizes"])
+        for task in range(len(self.head_sizes)):
+            self.add_head(task)
+        prefix = "network."
+        tensors = {name.removeprefix(prefix): value for name, value in state.tensors.items() if name.startswith(prefix)}
+        self.network.load_state_dict(tensors)
+        if any(name.startswith("optimiser.") for name in state.tensors):
+            self.optimiser = self.new_optimiser()
+            unpack_optimiser(self.optimiser, state.tensors)
+
+    def parameter_count(self) -> int:
+        return sum(parameter.numel() for parameter in self.network.parameters())

@@ -1,0 +1,224 @@
+"""Sequential variational Bayes: the posterior of one task is the prior of the next (VCL, IBNN, HIBNN).
+
+q_t = argmin_q  KL(q || q_{t-1}) - E_q[log p(D_t | w, z)]        (paper, equation 1)
+"""
+
+import math
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from hibnn.errors import UserError
+from hibnn.layers.buffet import Buffet, HierarchicalBuffet, IndependentBuffet, Sticks
+from hibnn.layers.masks import hard, relaxed
+from hibnn.learners.base import Prediction, Setting
+from hibnn.learners.bayes_options import BayesOptions, BuffetOptions, HierarchicalOptions
+from hibnn.learners.network import NetworkLearner
+from hibnn.learners.training import Means, minibatches
+from hibnn.likelihoods import Categorical
+from hibnn.networks.bayesian import BayesianMLP
+from hibnn.objective import Draws, negative_elbo
+from hibnn.scenarios.base import Split
+
+ROWS_AT_ONCE = 40_000
+
+
+class SequentialBayes(NetworkLearner):
+    """Mean-field Gaussian weights, and a buffet over the neurons where the options ask for one."""
+
+    def __init__(self, options: BayesOptions, setting: Setting) -> None:
+        self.options = options
+        self.buffet = new_buffet(options)
+        self.draws = new_draws(options)
+        self.bayesian = BayesianMLP(
+            setting.inputs,
+            options.widths,
+            setting.layout,
+            self.buffet,
+            log_variance=options.log_variance,
+            prior_variance=options.prior_variance,
+            deviation=options.deviation,
+            generator=setting.generator("init", "body"),
+        )
+        super().__init__(options, setting, self.bayesian)
+
+    @property
+    def likelihood_epochs(self) -> int:
+        return self.options.likelihood_epochs if self.task == 0 else 0
+
+    @property
+    def posterior_epochs(self) -> int:
+        return round(self.options.epochs * (self.options.first_task_factor if self.task == 0 else 1))
+
+    @property
+    def epochs(self) -> int:
+        return self.likelihood_epochs + self.posterior_epochs
+
+    def attach(self, split: Split, task: int) -> None:
+        super().attach(split, task)
+        if isinstance(self.buffet, HierarchicalBuffet) and isinstance(self.options, HierarchicalOptions):
+            self.buffet.child_alpha = self.options.child_alpha_of(task)
+
+    def preprocess(self, x: Tensor) -> Tensor:
+        """Centre every example: the mean brightness is a direction in which old tasks' answers drift."""
+        return x - x.mean(-1, keepdim=True) if self.options.centre else x
+
+    def new_optimiser(self) -> torch.optim.Optimizer:
+        """Adam over what the current task trains: hidden layers, its head, and the sticks."""
+        layers = [*self.bayesian.hidden_layers(), *self.bayesian.heads_of(self.task)]
+        options = self.options
+        groups = [
+            {"params": [layer.mean for layer in layers], "lr": options.learning_rate},
+            {"params": [layer.log_variance for layer in layers], "lr": options.variance_rate},
+        ]
+        if self.buffet is not None and isinstance(options, BuffetOptions):
+            groups.append({"params": [sticks.raw for sticks in self.buffet.each()], "lr": options.stick_rate})
+        for group in groups:
+            group["full_rate"] = group["lr"]
+        return torch.optim.Adam(groups, fused=True)
+
+    def epoch(self, number: int) -> dict[str, float]:
+        if number < self.likelihood_epochs:
+            return self.likelihood_epoch(number)
+        if number == self.likelihood_epochs > 0:
+            self.optimiser = self.new_optimiser()
+        means = Means()
+        generator = self.setting.generator("draws", self.task, number)
+        for step, rows in self.batches(number):
+            means.add(self.step(rows, step, self.kl_weight(number), generator), len(rows))
+        return means.read()
+
+    def step(self, rows: Tensor, step: int, kl_weight: float, generator: torch.Generator) -> dict[str, Tensor]:
+        """One step of the optimiser on a minibatch; returns the terms of the objective before it."""
+        assert self.optimiser is not None
+        x, y = self.x[rows], self.y[rows]
+        terms = negative_elbo(
+            self.bayesian, x, y, self.task, len(self.x), Categorical(), self.draws, generator, kl_weight
+        )
+        total = torch.stack(list(terms.values())).sum()
+        check_finite(total, terms, self.task, step)
+        self.optimiser.zero_grad()
+        total.backward()
+        self.set_rates(step)
+        self.optimiser.step()
+        return terms
+
+    def likelihood_epoch(self, number: int) -> dict[str, float]:
+        """Maximum likelihood for the means alone, all neurons on."""
+        assert self.optimiser is not None
+        means = Means()
+        for _, rows in self.batches(number):
+            nll = cross_entropy(self.bayesian(self.x[rows], self.task, None, None), self.y[rows])
+            self.optimiser.zero_grad()
+            nll.backward()
+            for group in self.optimiser.param_groups[1:]:
+                for parameter in group["params"]:
+                    parameter.grad = None
+            self.optimiser.step()
+            means.add({"nll": nll}, len(rows))
+        return means.read()
+
+    def batches(self, number: int) -> Iterator[tuple[int, Tensor]]:
+        """The step within the task and the rows of each minibatch of an epoch."""
+        order = self.setting.generator("order", self.task, number)
+        start = max(0, number - self.likelihood_epochs) * self.steps_per_epoch
+        return enumerate(minibatches(len(self.x), self.batch_size, order), start)
+
+    @property
+    def steps_per_epoch(self) -> int:
+        return math.ceil(len(self.x) / self.batch_size)
+
+    def set_rates(self, step: int) -> None:
+        assert self.optimiser is not None
+        factor = self.options.schedule.factor(step, self.steps_per_epoch * self.posterior_epochs)
+        for group in self.optimiser.param_groups:
+            group["lr"] = group["full_rate"] * factor
+
+    def kl_weight(self, number: int) -> float:
+        warmup = self.options.kl_warmup
+        return min(1.0, (number - self.likelihood_epochs + 1) / warmup) if warmup else 1.0
+
+    def end(self) -> None:
+        super().end()
+        self.bayesian.posterior_becomes_prior()
+
+    def predict_batch(self, x: Tensor, head: int, generator: torch.Generator) -> Prediction:
+        x = self.preprocess(x)
+        if self.options.prediction == "mean":
+            masks = None if self.buffet is None else [pi.expand(len(x), -1) for pi in self.buffet.expected_pi()]
+            return Prediction.of_draws(self.bayesian(x, head, masks, None).softmax(-1)[None])
+        draws = self.options.prediction_draws
+        parts = []
+        for rows in x.split(max(1, ROWS_AT_ONCE // draws)):
+            masks = self.prediction_masks(len(rows), draws, generator)
+            logits = self.bayesian(rows, head, masks, generator, draws)
+            parts.append(Prediction.of_draws(logits.softmax(-1).unflatten(0, (draws, len(rows)))))
+        return Prediction.join(parts)
+
+    def prediction_masks(self, rows: int, draws: int, generator: torch.Generator) -> list[Tensor] | None:
+        """Masks for every draw and example; each draw has sticks of its own."""
+        if self.buffet is None or not isinstance(self.options, BuffetOptions):
+            return None
+        if self.options.prediction_masks == "hard":
+            drawn = self.buffet.sample_log_odds(draws, generator)
+            return [hard(self.options.relaxation.location(one), draws * rows, generator) for one in drawn]
+        return self.soft_masks(draws * rows, draws, generator)
+
+    def soft_masks(self, rows: int, sets: int, generator: torch.Generator) -> list[Tensor]:
+        """Relaxed masks, averaged over as many draws as in training."""
+        assert self.buffet is not None
+        options = self.options
+        assert isinstance(options, BuffetOptions)
+        total: list[Tensor] = []
+        for _ in range(options.averaged_masks):
+            drawn = [options.relaxation.location(one) for one in self.buffet.sample_log_odds(sets, generator)]
+            masks = [relaxed(one, rows, options.temperature, generator)[1] for one in drawn]
+            total = masks if not total else [one + other for one, other in zip(total, masks, strict=True)]
+        return [one / options.averaged_masks for one in total]
+
+    def active_units(self) -> list[float] | None:
+        return None if self.buffet is None else [float(pi.sum()) for pi in self.buffet.expected_pi()]
+
+    def masks(self, examples: int, generator: torch.Generator) -> list[Tensor] | None:
+        """Z: relaxed masks for some examples, one matrix a layer; in the paper a neuron is active where z > 0.1."""
+        if self.buffet is None:
+            return None
+        with torch.no_grad():
+            return self.soft_masks(examples, examples, generator)
+
+
+def new_buffet(options: BayesOptions) -> Buffet | None:
+    """The buffet the options describe."""
+    if isinstance(options, HierarchicalOptions):
+        sticks = Sticks(max(options.widths), options.alpha, options.start_alpha)
+        return HierarchicalBuffet(sticks, options.widths, options.child_alpha)
+    if isinstance(options, BuffetOptions):
+        return IndependentBuffet([Sticks(width, options.alpha, options.start_alpha) for width in options.widths])
+    return None
+
+
+def new_draws(options: BayesOptions) -> Draws:
+    """How training draws, from the options."""
+    if not isinstance(options, BuffetOptions):
+        return Draws(weights=options.draws)
+    return Draws(
+        weights=options.draws,
+        stick_sets=options.stick_sets,
+        averaged_masks=options.averaged_masks,
+        temperature=options.temperature,
+        prior_temperature=options.prior_temperature or options.temperature,
+        relaxation=options.relaxation,
+        mask_kl=options.mask_kl,
+    )
+
+
+def check_finite(total: Tensor, terms: dict[str, Tensor], task: int, step: int) -> None:
+    """Stop a run whose objective is no longer a number."""
+    if not math.isfinite(total.item()):
+        bad = [name for name, value in terms.items() if not math.isfinite(value.item())]
+        raise UserError(
+            f"the objective became non-finite in task {task + 1} at step {step} ({', '.join(bad) or 'sum'}): "
+            "lower --learning-rate or --stick-rate; the last checkpoint is intact."
+        )

@@ -1,0 +1,101 @@
+"""The negative ELBO, term by term (paper, equations 2 and 7), for one example of N:
+
+    nll + ( KL(q(w) || p(w)) + KL(q(v) || p(v)) + KL(q(pi_j | v) || p(pi_j | v)) ) / N + KL(q(z | pi) || p(z | pi))
+
+The first term is the mean over a minibatch, so every term is scaled once. In the structured posterior the child Betas
+and the masks have their prior's distribution given the sticks: the child's KL is zero, and so is the masks' unless the
+two temperatures differ. `MaskKL.AUTHORS` is what the authors' program minimises instead: prior sticks drawn
+independently of the posterior's, the masks' KL divided by N, and a child KL between averaged probabilities.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import torch
+from torch import Tensor
+
+from hibnn.distributions.beta import kl_beta
+from hibnn.layers.buffet import Buffet, HierarchicalBuffet, child_concentrations
+from hibnn.layers.masks import Relaxation, kl_masks, relaxed
+from hibnn.likelihoods import Likelihood
+from hibnn.networks.bayesian import BayesianMLP
+
+
+class MaskKL(StrEnum):
+    """How far the masks are from their prior."""
+
+    STRUCTURED = "structured"
+    AUTHORS = "authors"
+
+
+@dataclass(frozen=True)
+class Draws:
+    """How the random parts of the objective are drawn."""
+
+    weights: int = 1
+    stick_sets: int = 16
+    averaged_masks: int = 1
+    temperature: float = 0.7
+    prior_temperature: float = 0.7
+    relaxation: Relaxation = Relaxation.ODDS
+    mask_kl: MaskKL = MaskKL.STRUCTURED
+
+
+def negative_elbo(
+    network: BayesianMLP,
+    x: Tensor,
+    y: Tensor,
+    head: int,
+    examples: int,
+    likelihood: Likelihood,
+    draws: Draws,
+    generator: torch.Generator,
+    kl_weight: float = 1.0,
+) -> dict[str, Tensor]:
+    """The terms for a minibatch of a task with `examples` examples; their sum is to be minimised."""
+    scale = kl_weight / examples
+    terms: dict[str, Tensor] = {}
+    masks = None
+    if network.buffet is not None:
+        masks, mask_terms = training_masks(network.buffet, len(x) * draws.weights, examples, draws, generator)
+        terms |= {"kl_sticks": network.buffet.kl() * scale}
+        terms |= {name: value * kl_weight for name, value in mask_terms.items()}
+    outputs = network(x, head, masks, generator, draws.weights)
+    return {"nll": likelihood.nll(outputs, y), "kl_weights": network.kl_weights(head) * scale} | terms
+
+
+def training_masks(
+    buffet: Buffet, rows: int, examples: int, draws: Draws, generator: torch.Generator
+) -> tuple[list[Tensor], dict[str, Tensor]]:
+    """Relaxed masks for every layer, and the terms by which they differ from their prior, already scaled."""
+    authors = draws.mask_kl is MaskKL.AUTHORS
+    locations = [draws.relaxation.location(one) for one in buffet.sample_log_odds(draws.stick_sets, generator)]
+    prior_locations = locations
+    if authors:
+        prior = buffet.sample_log_odds(draws.stick_sets, generator, from_prior=True)
+        prior_locations = [draws.relaxation.location(one) for one in prior]
+    masks, kls = [], []
+    for location, prior_location in zip(locations, prior_locations, strict=True):
+        samples = [relaxed(location, rows, draws.temperature, generator) for _ in range(draws.averaged_masks)]
+        masks.append(samples[0][1] if len(samples) == 1 else torch.stack([z for _, z in samples]).mean(0))
+        if authors or draws.temperature != draws.prior_temperature:
+            kls += [
+                kl_masks(y, location, prior_location, draws.temperature, draws.prior_temperature) / len(samples)
+                for y, _ in samples
+            ]
+    terms: dict[str, Tensor] = {}
+    if kls:
+        terms["kl_masks"] = torch.stack(kls).sum() / (examples if authors else 1)
+    if authors and isinstance(buffet, HierarchicalBuffet):
+        terms["kl_child"] = authors_child_kl(buffet, draws.stick_sets, generator) / examples
+    return masks, terms
+
+
+def authors_child_kl(buffet: HierarchicalBuffet, sets: int, generator: torch.Generator) -> Tensor:
+    """sum_j KL(Beta(alpha_j p, alpha_j (1-p)) || the same of the prior), p being pi0 averaged over `sets` draws."""
+    (sticks,) = buffet.each()
+    posterior, prior = (
+        child_concentrations(sticks.sample_log_pi(sets, generator, from_prior).exp().mean(0).log(), buffet.child_alpha)
+        for from_prior in (False, True)
+    )
+    return kl_beta(*posterior, *prior).sum() * len(buffet.widths)
