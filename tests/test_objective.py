@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 from scipy import integrate, stats
-from statistics_helpers import assert_mean
 
 from hibnn.layers.buffet import HierarchicalBuffet, IndependentBuffet, Sticks
 from hibnn.layers.masks import Relaxation
@@ -14,6 +13,7 @@ from hibnn.likelihoods import Categorical, Gaussian
 from hibnn.networks.bayesian import BayesianMLP
 from hibnn.networks.heads import Layout
 from hibnn.objective import Draws, MaskKL, authors_child_kl, negative_elbo
+from statistics_helpers import assert_mean
 
 
 def network(inputs, widths, outputs, buffet=None, log_variance=-2.0, prior_variance=0.7):

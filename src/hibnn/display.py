@@ -14,7 +14,7 @@ from rich.table import Table
 class Display(Protocol):
     """Told when a task begins, after each epoch, and when the task has been evaluated."""
 
-    def begin(self, number: int, count: int, name: str, epochs: int) -> None: ...
+    def begin(self, number: int, count: int, name: str, epochs: int, done: int = 0) -> None: ...
 
     def epoch(self, terms: dict[str, float]) -> None: ...
 
@@ -24,7 +24,7 @@ class Display(Protocol):
 class Silent:
     """Shows nothing."""
 
-    def begin(self, number: int, count: int, name: str, epochs: int) -> None:
+    def begin(self, number: int, count: int, name: str, epochs: int, done: int = 0) -> None:
         pass
 
     def epoch(self, terms: dict[str, float]) -> None:
@@ -40,7 +40,7 @@ class Lines:
     def __init__(self) -> None:
         self.title = ""
 
-    def begin(self, number: int, count: int, name: str, epochs: int) -> None:
+    def begin(self, number: int, count: int, name: str, epochs: int, done: int = 0) -> None:
         self.title = f"task {number + 1}/{count} ({name})"
 
     def epoch(self, terms: dict[str, float]) -> None:
@@ -58,9 +58,9 @@ class Live:
         self.bar = progress.add_task("starting", terms="")
         self.title = ""
 
-    def begin(self, number: int, count: int, name: str, epochs: int) -> None:
+    def begin(self, number: int, count: int, name: str, epochs: int, done: int = 0) -> None:
         self.title = f"task {number + 1}/{count} ({name})"
-        self.progress.reset(self.bar, total=epochs, description=self.title, terms="")
+        self.progress.reset(self.bar, total=epochs, completed=done, description=self.title, terms="")
 
     def epoch(self, terms: dict[str, float]) -> None:
         self.progress.update(

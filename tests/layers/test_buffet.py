@@ -1,9 +1,9 @@
 import pytest
 import torch
-from statistics_helpers import assert_mean
 
 from hibnn.layers.buffet import HierarchicalBuffet, IndependentBuffet, Sticks, inverse_softplus
 from hibnn.layers.masks import Relaxation, hard, kl_masks, relaxed
+from statistics_helpers import assert_mean
 
 
 def test_prior_sticks_switch_units_on_with_geometric_probability(generator):

@@ -1,8 +1,8 @@
 import torch
-from statistics_helpers import assert_mean
 
 from hibnn.distributions.normal import kl_normal
 from hibnn.layers.linear import BayesianLinear, gaussian_start
+from statistics_helpers import assert_mean
 
 
 def layer(inputs=3, outputs=2, dtype=torch.float64):

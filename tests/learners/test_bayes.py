@@ -2,8 +2,8 @@
 
 import pytest
 import torch
-from checks import check_learner, learn, probabilities, small_benchmark, small_learner
 
+from checks import check_learner, learn, probabilities, small_benchmark, small_learner
 from hibnn.errors import UserError
 from hibnn.learners import find_method
 from hibnn.learners.bayes_options import BayesOptions, BuffetOptions, HierarchicalOptions

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from hibnn.display import matrix_table, open_display
 from hibnn.errors import UserError
+from hibnn.evaluation import Score
 from hibnn.experiments import Experiment, run
 from hibnn.experiments.experiment import Heads
 from hibnn.learners import Method, find_method
@@ -36,6 +37,8 @@ class RunArguments:
     """folder for the result; one sub-folder a seed when there are several"""
     inference: str = "sample"
     """where a head must be inferred: for each sample, batch:n, or once for a task's whole test set"""
+    score: Score = "predictive"
+    """what the inferred head has lowest: entropy of the averaged prediction, or of a draw on average (the paper's)"""
     heads: Heads = "auto"
     """multi: a head a task; single: one head, shared (domain) or growing (class)"""
     tasks: int | None = None
@@ -116,6 +119,7 @@ def _experiment(parsed: Any, method: Method, seed: int) -> Experiment:
         options=options,
         seed=seed,
         inference=parsed.inference,
+        score=parsed.score,
         heads=parsed.heads,
         tasks=parsed.tasks,
         evaluate_on=parsed.evaluate_on,

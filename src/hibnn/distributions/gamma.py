@@ -76,7 +76,7 @@ def _horner(coefficients: tuple[Tensor, ...], variable: Tensor) -> Tensor:
 
 @cache
 def _coefficients(dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Coefficients of the log quantile, then of its slope: a row per power of the noise, a column per power s^1, s^2..."""
+    """Coefficients of the log quantile, then of its slope: a row for each power of the noise, a column for s, s^2, ..."""
     fitted = _fit()
     orders = np.arange(1, fitted.shape[1] + 1)
     value = np.pad(fitted, [(0, 0), (0, 2)])

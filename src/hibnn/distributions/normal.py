@@ -1,6 +1,8 @@
 """The Kullback-Leibler divergence between Gaussian factors, given by means and log variances.
 
-KL = 1/2 [ s^2 / s_p^2 - 1 - log(s^2 / s_p^2) + (m - m_p)^2 / s_p^2 ]
+    KL = 1/2 [ s^2 / s_p^2 - 1 - log(s^2 / s_p^2) + (m - m_p)^2 / s_p^2 ]
+
+for a posterior N(m, s^2) and a prior N(m_p, s_p^2).
 """
 
 import torch

@@ -1,4 +1,4 @@
-"""Double precision, for formulas that cancel: differences of log Gamma functions leave few digits of single precision."""
+"""Double precision, for formulas that cancel: differences of log Gamma functions leave few digits of a float."""
 
 import torch
 from torch import Tensor

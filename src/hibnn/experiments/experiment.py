@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from hibnn.errors import UserError, unknown
-from hibnn.evaluation import Granularity
+from hibnn.evaluation import Granularity, Score
 from hibnn.learners import find_method
 from hibnn.learners.network import NetworkOptions
 from hibnn.scenarios import BENCHMARKS, EvaluateOn, Scenario
@@ -24,6 +24,7 @@ class Experiment:
     options: NetworkOptions
     seed: int = 0
     inference: str = "sample"
+    score: Score = "predictive"
     heads: Heads = "auto"
     tasks: int | None = None
     evaluate_on: EvaluateOn = "test"

@@ -15,27 +15,53 @@ from hibnn.scenarios import Benchmark, Scenario
 
 @dataclass
 class Record:
-    """What a run collects while it goes on: a row of evaluations after each task."""
+    """What a run collects as it goes on, a value a task; plain values, so that a checkpoint can hold it."""
 
-    rows: list[list[TaskEvaluation]] = field(default_factory=list)
+    accuracies: list[list[float]] = field(default_factory=list)
     active_units: list[list[float] | None] = field(default_factory=list)
+    active_counts: list[list[float] | None] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
 
-
-def accuracy_matrix(rows: Sequence[Sequence[TaskEvaluation]], benchmark: Benchmark) -> np.ndarray:
-    """R[i, j]: accuracy after task i on task j, NaN where there was nothing to evaluate."""
-    matrix = np.full((len(benchmark.tasks), len(benchmark.tasks)), np.nan)
-    for number, row in enumerate(rows):
-        matrix[number, : len(row)] = [one.accuracy(benchmark.scenario) for one in row]
-    return matrix
+    def matrix(self, tasks: int) -> np.ndarray:
+        """R[i, j]: accuracy after task i on task j, NaN where there was nothing to evaluate."""
+        matrix = np.full((tasks, tasks), np.nan)
+        for number, row in enumerate(self.accuracies):
+            matrix[number, : len(row)] = row
+        return matrix
 
 
 def summarise(
-    experiment: Experiment, benchmark: Benchmark, record: Record, parameters: int, ood_auroc: Metric
+    experiment: Experiment,
+    benchmark: Benchmark,
+    record: Record,
+    last: Sequence[TaskEvaluation],
+    parameters: int,
+    ood_auroc: Metric,
 ) -> dict[str, Any]:
     """The content of result.json; undefined metrics are null and their reasons stand under `undefined`."""
-    matrix = accuracy_matrix(record.rows, benchmark)
-    last = record.rows[-1][: len(benchmark.tasks)]
+    matrix = record.matrix(len(benchmark.tasks))
+    measured = _measure(benchmark, matrix, last) | {"ood_auroc": ood_auroc}
+    return {
+        "method": experiment.method,
+        "dataset": experiment.dataset,
+        "scenario": str(experiment.scenario),
+        "inference": experiment.inference,
+        "seed": experiment.seed,
+        **{name: None if isinstance(value, Undefined) else float(value) for name, value in measured.items()},
+        "accuracy_matrix": [[None if np.isnan(value) else float(value) for value in row] for row in matrix],
+        "active_units": record.active_units[-1],
+        "active_units_per_task": record.active_units,
+        "active_counts_per_task": record.active_counts,
+        "parameters": parameters,
+        "seconds": float(sum(record.seconds)),
+        "seconds_per_task": record.seconds,
+        "evaluated_on": experiment.evaluate_on,
+        "experiment": experiment.digest,
+        "undefined": {name: value.reason for name, value in measured.items() if isinstance(value, Undefined)},
+    }
+
+
+def _measure(benchmark: Benchmark, matrix: np.ndarray, last: Sequence[TaskEvaluation]) -> dict[str, Metric]:
     probabilities = np.concatenate([one.probabilities for one in last])
     targets = np.concatenate([one.targets for one in last])
     chance = np.array([1 / len(task.classes) for task in benchmark.tasks])
@@ -48,29 +74,12 @@ def summarise(
         "average_incremental_accuracy": metrics.average_incremental_accuracy(matrix),
         "ece": metrics.expected_calibration_error(probabilities, targets),
         "nll": metrics.negative_log_likelihood(probabilities, targets),
-        "ood_auroc": ood_auroc,
         "gibbs_accuracy": float(np.mean([one.gibbs_accuracy for one in last])),
     }
     if benchmark.scenario is Scenario.CLASS:
         measured["acc_label"] = float(np.mean([one.label_correct.mean() for one in last]))
         measured["acc_label_and_task"] = float(np.mean([one.class_correct.mean() for one in last]))
-    return {
-        "method": experiment.method,
-        "dataset": experiment.dataset,
-        "scenario": str(experiment.scenario),
-        "inference": experiment.inference,
-        "seed": experiment.seed,
-        **{name: None if isinstance(value, Undefined) else float(value) for name, value in measured.items()},
-        "accuracy_matrix": [[None if np.isnan(value) else float(value) for value in row] for row in matrix],
-        "active_units": record.active_units[-1],
-        "active_units_per_task": record.active_units,
-        "parameters": parameters,
-        "seconds": float(sum(record.seconds)),
-        "seconds_per_task": record.seconds,
-        "evaluated_on": experiment.evaluate_on,
-        "experiment": experiment.digest,
-        "undefined": {name: value.reason for name, value in measured.items() if isinstance(value, Undefined)},
-    }
+    return measured
 
 
 def _task_inference(row: Sequence[TaskEvaluation]) -> Metric:

@@ -1,7 +1,11 @@
-"""One run: learn the tasks of a benchmark in turn, evaluate after each, write what came out."""
+"""One run: learn the tasks of a benchmark in turn, evaluate after each, write what came out.
+
+A run with a folder leaves a checkpoint there every few seconds. Started again with the same experiment it goes on from
+there and ends with the same numbers, because all random numbers come from streams named by task and epoch.
+"""
 
 import time
-from dataclasses import replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +16,19 @@ from hibnn import __version__, metrics
 from hibnn.datasets import load
 from hibnn.display import Display, Silent
 from hibnn.errors import UserError
-from hibnn.evaluation import Granularity, evaluate
-from hibnn.experiments.checkpoint import write_state
+from hibnn.evaluation import Granularity, TaskEvaluation, evaluate
+from hibnn.experiments.checkpoint import read_state, write_state
 from hibnn.experiments.experiment import Experiment
-from hibnn.experiments.result import Record, accuracy_matrix, summarise
+from hibnn.experiments.result import Record, summarise
+from hibnn.experiments.structure import append_structure, median_active, structure_of
 from hibnn.files import read_json, replacing, write_json
-from hibnn.learners import Learner, Setting, find_method
+from hibnn.learners import Learner, Setting, State, find_method
 from hibnn.metrics import Metric, Undefined
 from hibnn.networks.heads import layout_for
 from hibnn.scenarios import Benchmark, benchmark
 
 FOREIGN_EXAMPLES = 2000
+SECONDS_BETWEEN_CHECKPOINTS = 5.0
 
 
 def run(
@@ -38,7 +44,6 @@ def run(
         finished = _finished(experiment, folder)
         if finished is not None:
             return finished
-    display = display or Silent()
     tasks = benchmark(
         experiment.dataset,
         experiment.scenario,
@@ -46,16 +51,18 @@ def run(
         tasks=experiment.tasks,
         evaluate_on=experiment.evaluate_on,
     )
-    learner = new_learner(experiment, tasks, device)
     foreign = foreign_inputs(experiment.foreign, tasks)
+    current = Run(experiment, tasks, folder, device)
     if folder is not None:
-        _open_folder(folder, experiment, tasks)
-    record = learn_all(learner, tasks, Granularity.parse(experiment.inference), display)
-    auroc = foreign_auroc(learner, record, foreign)
-    result = summarise(experiment, tasks, record, learner.parameter_count(), auroc)
+        current.open_folder(force)
+    last = current.learn_all(display or Silent())
+    learner = current.learner
+    auroc = foreign_auroc(learner, last, foreign)
+    result = summarise(experiment, tasks, current.record, last, learner.parameter_count(), auroc)
     if folder is not None:
         write_state(folder / "model.safetensors", learner.state())
         write_json(folder / "result.json", result)
+        current.checkpoint.unlink(missing_ok=True)
     return result
 
 
@@ -67,23 +74,96 @@ def new_learner(experiment: Experiment, tasks: Benchmark, device: str = "cpu") -
     return method.learner(experiment.options, setting)
 
 
-def learn_all(learner: Learner, tasks: Benchmark, granularity: Granularity, display: Display) -> Record:
-    """Every task in turn, with an evaluation on all of them after each."""
-    record = Record()
-    for number, task in enumerate(tasks.tasks):
+class Run:
+    """A learner on its way through the tasks: where it stands, and what has been recorded."""
+
+    def __init__(self, experiment: Experiment, tasks: Benchmark, folder: Path | None, device: str) -> None:
+        self.experiment, self.tasks, self.folder = experiment, tasks, folder
+        self.learner = new_learner(experiment, tasks, device)
+        self.record = Record()
+        self.number, self.epoch = 0, 0
+        self.checkpoint = (folder or Path()) / "checkpoint.safetensors"
+        self.written = time.perf_counter()
+
+    def open_folder(self, force: bool) -> None:
+        """Write what the run is made of, and take up an earlier run that did not finish."""
+        assert self.folder is not None
+        try:
+            earlier = read_json(self.folder / "config.json") if (self.folder / "config.json").exists() else {}
+            write_json(
+                self.folder / "config.json",
+                self.experiment.as_json() | {"hibnn": __version__, "experiment": self.experiment.digest},
+            )
+        except OSError as error:
+            raise UserError(f"cannot write to {self.folder} ({error.strerror}): choose another --out.") from None
+        for name, array in self.tasks.arrays.items():
+            with replacing(self.folder / f"{name}.npy") as temporary, temporary.open("wb") as file:
+                np.save(file, array)
+        if force or earlier.get("experiment") != self.experiment.digest:
+            for stale in ("checkpoint.safetensors", "structure.safetensors", "result.json"):
+                (self.folder / stale).unlink(missing_ok=True)
+        elif self.checkpoint.exists():
+            self.resume(read_state(self.checkpoint))
+
+    def resume(self, state: State) -> None:
+        """Stand where the checkpoint was written."""
+        progress = state.facts["run"]
+        self.number, self.epoch = progress["task"], progress["epoch"]
+        self.record = Record(**progress["record"])
+        self.learner.restore(state)
+        used = range(self.learner.task + 1) if self.learner.keeps_data else [self.number] if self.epoch else []
+        for number in used:
+            self.learner.attach(self.tasks.tasks[number].train.load(), number)
+
+    def learn_all(self, display: Display) -> list[TaskEvaluation]:
+        """Every task in turn, with an evaluation on all of them after each; returns the last evaluation."""
+        granularity = Granularity.parse(self.experiment.inference)
+        evaluations: list[TaskEvaluation] = []
+        if self.number == len(self.tasks.tasks):
+            return evaluate(self.learner, self.tasks, granularity, self.experiment.score)
+        while self.number < len(self.tasks.tasks):
+            self.learn_task(display)
+            evaluations = evaluate(self.learner, self.tasks, granularity, self.experiment.score)
+            accuracies = [one.accuracy(self.tasks.scenario) for one in evaluations]
+            self.record.accuracies.append(accuracies)
+            self.record.active_units.append(self.learner.active_units())
+            structure = structure_of(self.learner)
+            self.record.active_counts.append(median_active(structure))
+            if self.folder is not None and structure:
+                append_structure(self.folder / "structure.safetensors", structure)
+            self.number, self.epoch = self.number + 1, 0
+            self.save()
+            display.end(np.array(accuracies), self.learner.active_units())
+        return evaluations
+
+    def learn_task(self, display: Display) -> None:
+        """The current task, from its start or from where the checkpoint stood."""
+        learner, task = self.learner, self.tasks.tasks[self.number]
+        if self.epoch == 0:
+            self.record.seconds.append(0.0)
+            start = time.perf_counter()
+            learner.begin(task)
+            self.record.seconds[-1] += time.perf_counter() - start
+        display.begin(self.number, len(self.tasks.tasks), task.name, learner.epochs, self.epoch)
+        while self.epoch < learner.epochs:
+            start = time.perf_counter()
+            display.epoch(learner.epoch(self.epoch))
+            self.record.seconds[-1] += time.perf_counter() - start
+            self.epoch += 1
+            if time.perf_counter() - self.written > SECONDS_BETWEEN_CHECKPOINTS:
+                self.save()
         start = time.perf_counter()
-        learner.begin(task)
-        display.begin(number, len(tasks.tasks), task.name, learner.epochs)
-        for epoch in range(learner.epochs):
-            display.epoch(learner.epoch(epoch))
         learner.end()
-        record.seconds.append(time.perf_counter() - start)
-        record.rows.append(evaluate(learner, tasks, granularity))
-        record.active_units.append(learner.active_units())
-        display.end(accuracy_matrix(record.rows, tasks)[number], learner.active_units())
-        if number + 1 < len(tasks.tasks):
-            record.rows[-1] = [_forget_details(one) for one in record.rows[-1]]
-    return record
+        self.record.seconds[-1] += time.perf_counter() - start
+
+    def save(self) -> None:
+        """Write a checkpoint, if the run has a folder."""
+        if self.folder is None:
+            return
+        state = self.learner.state()
+        progress = {"task": self.number, "epoch": self.epoch, "record": asdict(self.record)}
+        write_state(self.checkpoint, State(state.tensors, state.facts | {"run": progress}))
+        self.written = time.perf_counter()
 
 
 def foreign_inputs(name: str | None, tasks: Benchmark) -> np.ndarray | None:
@@ -99,21 +179,16 @@ def foreign_inputs(name: str | None, tasks: Benchmark) -> np.ndarray | None:
     return np.divide(dataset.test_x[:FOREIGN_EXAMPLES], dataset.scale, dtype=np.float32)
 
 
-def foreign_auroc(learner: Learner, record: Record, foreign: np.ndarray | None) -> Metric:
+def foreign_auroc(learner: Learner, last: list[TaskEvaluation], foreign: np.ndarray | None) -> Metric:
     """How well predictive entropy tells each task's own test data from foreign data, under the task's head."""
     if foreign is None:
         return Undefined("no foreign data set was named (--foreign)")
     values = []
-    for number, own in enumerate(record.rows[-1]):
+    for number, own in enumerate(last):
         head = min(number, learner.task)
         entropy = learner.predict(foreign, head, learner.setting.generator("foreign", number)).entropy
         values.append(metrics.ood_auroc(own.entropy, entropy.cpu().numpy()))
     return float(np.mean(values))
-
-
-def _forget_details(one: Any) -> Any:
-    empty = np.empty((0,))
-    return replace(one, probabilities=empty, entropy=empty, targets=empty)
 
 
 def _finished(experiment: Experiment, folder: Path) -> dict[str, Any] | None:
@@ -123,13 +198,3 @@ def _finished(experiment: Experiment, folder: Path) -> dict[str, Any] | None:
     if result.get("experiment") != experiment.digest:
         raise UserError(f"{folder} holds the result of another experiment: choose another --out, or add --force.")
     return result
-
-
-def _open_folder(folder: Path, experiment: Experiment, tasks: Benchmark) -> None:
-    try:
-        write_json(folder / "config.json", experiment.as_json() | {"hibnn": __version__})
-    except OSError as error:
-        raise UserError(f"cannot write to {folder} ({error.strerror}): choose another --out.") from None
-    for name, array in tasks.arrays.items():
-        with replacing(folder / f"{name}.npy") as temporary, temporary.open("wb") as file:
-            np.save(file, array)

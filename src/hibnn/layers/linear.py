@@ -63,7 +63,7 @@ class _LocalSample(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, gradient):
+    def backward(ctx, gradient):  # pyright: ignore[reportIncompatibleMethodOverride]
         x, mean, variance, scale, noise = ctx.saved_tensors
         by_variance = gradient * noise
         if gradient.ndim > 2:

@@ -149,6 +149,10 @@ class Learner(ABC):
         """The expected number of neurons in use in each layer, or None where the width is fixed."""
         return None
 
+    def masks(self, examples: int, generator: torch.Generator) -> list[Tensor] | None:
+        """Z: relaxed masks for some examples, one matrix a layer, or None where the width is fixed."""
+        return None
+
     def predict(self, x: np.ndarray | Tensor, head: int, generator: torch.Generator) -> Prediction:
         """Predictions under a head (ignored where there is only one), averaged over posterior draws."""
         inputs = torch.as_tensor(x, dtype=torch.float32)

@@ -9,8 +9,8 @@ The first task is learned as usual. Every later task t takes four stages of `epo
     duplication  split the units that moved too far: the original goes back to its old weights, the copy
                  keeps the new ones and takes its place in what is new; then train again                   (equation 6)
 
-Every objective has l2/2 |W|^2 and drift/2 |W - W(t-1)|^2 besides the cross-entropy. The l1 and group penalties are
-proximal steps of fixed size after each step of Adam, as in the authors' program.
+Every objective is cross-entropy plus l2/2 |W|^2 and, where old weights are trained, drift/2 |W - W(t-1)|^2. The l1 and
+group penalties are proximal steps of fixed size after each step of Adam, as in the authors' program.
 
 A time stamp holds the widths at the end of a task, and that task is answered by the network of these widths. Our
 reading: with time stamps nothing that an earlier task uses changes. Units that moved too little to be split go back to
@@ -23,7 +23,7 @@ from enum import Enum, auto
 
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy
+from torch.nn.functional import cross_entropy, mse_loss, softshrink
 
 from hibnn.errors import UserError
 from hibnn.learners.base import PREDICTION_ROWS, Prediction, Setting, State
@@ -34,7 +34,6 @@ from hibnn.learners.den_sparsity import (
     edges_within,
     group_soft_threshold,
     selected_units,
-    soft_threshold,
 )
 from hibnn.learners.network import NetworkLearner
 from hibnn.learners.training import Means, minibatches
@@ -77,13 +76,13 @@ class Den(NetworkLearner):
         if self.stamps:
             self.previous = [(weight.detach().clone(), bias.detach().clone()) for weight, bias in self.mlp.layers()]
 
-    def trained_layers(self) -> list[Layer]:
-        """What the current task may train: the body and its own head."""
-        return [*self.mlp.layers(), self.mlp.head(self.task)]
+    def trained(self) -> list[Tensor]:
+        """What the current task may train: weights and biases of the body and of its own head."""
+        return [values for layer in (*self.mlp.layers(), self.mlp.head(self.task)) for values in layer]
 
     def new_optimiser(self) -> torch.optim.Optimizer:
-        parameters = [parameter for layer in self.trained_layers() for parameter in layer]
-        return torch.optim.Adam(parameters, lr=self.options.learning_rate, fused=True)
+        options = self.options
+        return torch.optim.Adam(self.trained(), lr=options.learning_rate, weight_decay=options.l2, fused=True)
 
     def epoch(self, number: int) -> dict[str, float]:
         position, within = divmod(number, self.options.epochs)
@@ -126,43 +125,41 @@ class Den(NetworkLearner):
         """One pass over the data that changes only what the stage trains."""
         assert self.optimiser is not None
         self.optimiser.param_groups[0]["lr"] = learning_rate
-        masks = self.trainable(stage)
-        parameters = [parameter for layer in self.trained_layers() for parameter in layer]
+        parameters = self.trained()
+        starts = [parameter.detach().clone() for parameter in parameters]
+        masks = [mask.to(start.dtype) for mask, start in zip(self.trainable(stage), starts, strict=True)]
         for parameter, mask in zip(parameters, masks, strict=True):
             parameter.requires_grad_(bool(mask.any()))
         means = Means()
         order = self.setting.generator("order", self.task, number)
         for rows in minibatches(len(self.x), self.batch_size, order):
-            terms = self.terms(rows)
+            terms = self.terms(rows, stage)
             self.optimiser.zero_grad()
             torch.stack(list(terms.values())).sum().backward()
-            for parameter, mask in zip(parameters, masks, strict=True):
-                if parameter.grad is not None:
-                    parameter.grad.mul_(mask)
             self.optimiser.step()
-            self.shrink(parameters, masks, stage)
+            self.shrink(stage)
+            for parameter, start, mask in zip(parameters, starts, masks, strict=True):
+                if parameter.requires_grad:
+                    torch.lerp(start, parameter.detach(), mask, out=parameter.detach())  # exact for masks of 0 and 1
             means.add(terms, len(rows))
         return means.read()
 
-    def terms(self, rows: Tensor) -> dict[str, Tensor]:
-        """Cross-entropy, weight decay, and distance from the weights before the task."""
-        layers = self.trained_layers()
-        nll = cross_entropy(logits(self.x[rows], layers[:-1], layers[-1]), self.y[rows])
-        squares = torch.stack([values.square().sum() for layer in layers for values in layer]).sum()
-        terms = {"nll": nll, "l2": 0.5 * self.options.l2 * squares}
-        if self.previous:
-            old = leading_block(layers[:-1], self.stamps[-1])
-            pairs = zip(old, self.previous, strict=True)
-            moved = [(now - then).square().sum() for one, other in pairs for now, then in zip(one, other, strict=True)]
-            terms["drift"] = 0.5 * self.options.drift * torch.stack(moved).sum()
+    def terms(self, rows: Tensor, stage: Stage) -> dict[str, Tensor]:
+        """Cross-entropy and, where old weights are trained, their distance from what they were before the task."""
+        terms = {"nll": cross_entropy(self.mlp(self.x[rows], self.task), self.y[rows])}
+        if self.previous and (stage is Stage.SELECTED or self.trains_everything(stage)):
+            layers = zip(leading_block(self.mlp.layers(), self.stamps[-1]), self.previous, strict=True)
+            pairs = [pair for now, then in layers for pair in zip(now, then, strict=True)]
+            squares = torch.stack([mse_loss(now, then, reduction="sum") for now, then in pairs])
+            terms["drift"] = 0.5 * self.options.drift * squares.sum()
         return terms
 
     @torch.no_grad()
-    def shrink(self, parameters: list[Tensor], masks: list[Tensor], stage: Stage) -> None:
+    def shrink(self, stage: Stage) -> None:
         """The proximal steps: l1 for whatever is trained, and the group penalty for units of an expansion."""
-        for parameter, mask in zip(parameters, masks, strict=True):
+        for parameter in self.trained():
             if parameter.requires_grad:
-                parameter.copy_(torch.where(mask, soft_threshold(parameter, self.options.l1), parameter))
+                parameter.copy_(softshrink(parameter, self.options.l1))
         if stage is Stage.EXPANSION:
             for (weight, bias), first in zip(self.mlp.layers(), self.stamps[-1], strict=True):
                 weight[first:], bias[first:] = group_soft_threshold(weight[first:], bias[first:], self.options.group)
@@ -171,14 +168,16 @@ class Den(NetworkLearner):
         """Which entries of weights and biases a stage changes, layer by layer and last the head."""
         outputs = torch.ones(self.head_sizes[-1], dtype=torch.bool, device=self.setting.device)
         widths = [self.setting.inputs, *self.mlp.widths]
-        everything = stage is Stage.FIRST or (stage is Stage.DUPLICATION and not self.options.timestamps)
         if stage is Stage.SELECTED:
             return edges_within([*self.selected, outputs])
-        if everything:
+        if self.trains_everything(stage):
             return edges_within([outputs.new_ones(width) for width in widths] + [outputs])
         old = [self.setting.inputs, *(self.mlp.widths if stage is Stage.HEAD else self.stamps[-1])]
         numbers = [torch.arange(width, device=outputs.device) for width in widths]
         return edges_touching([level >= first for level, first in zip(numbers, old, strict=True)] + [outputs])
+
+    def trains_everything(self, stage: Stage) -> bool:
+        return stage is Stage.FIRST or (stage is Stage.DUPLICATION and not self.options.timestamps)
 
     def end(self) -> None:
         super().end()

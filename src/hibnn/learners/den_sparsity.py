@@ -9,11 +9,6 @@ from torch import Tensor
 from hibnn.networks.expandable import Layer
 
 
-def soft_threshold(values: Tensor, amount: float) -> Tensor:
-    """sign(w) max(|w| - amount, 0): the proximal step of the l1 norm."""
-    return torch.nn.functional.softshrink(values, amount)
-
-
 def group_soft_threshold(weight: Tensor, bias: Tensor, amount: float) -> Layer:
     """g max(1 - amount / ||g||, 0) for each unit's group g of incoming weights and bias."""
     norm = unit_norm(weight, bias)

@@ -1,0 +1,52 @@
+import pytest
+import torch
+from statistics_helpers import assert_mean
+from torch.distributions import Normal, kl_divergence
+
+from hibnn.distributions.normal import kl_normal, total_kl_normal
+
+
+def factors(generator, *shape, dtype=torch.float64):
+    mean, log_variance, prior_mean, prior_log_variance = torch.randn((4, *shape), generator=generator, dtype=dtype)
+    return mean.requires_grad_(), log_variance.requires_grad_(), prior_mean, prior_log_variance
+
+
+def test_the_divergence_agrees_with_torch(generator):
+    mean, log_variance, prior_mean, prior_log_variance = factors(generator, 50)
+    posterior = Normal(mean, (log_variance / 2).exp())
+    prior = Normal(prior_mean, (prior_log_variance / 2).exp())
+    expected = kl_divergence(posterior, prior)
+    torch.testing.assert_close(kl_normal(mean, log_variance, prior_mean, prior_log_variance), expected)
+
+
+def test_the_divergence_is_the_mean_log_density_ratio(generator):
+    posterior, prior = Normal(0.3, 0.5), Normal(-0.4, 1.2)
+    draws = 0.3 + 0.5 * torch.randn(100_000, generator=generator)
+    divergence = kl_normal(torch.tensor(0.3), 2 * torch.tensor(0.5).log(), -0.4, 2 * torch.tensor(1.2).log())
+    assert_mean(posterior.log_prob(draws) - prior.log_prob(draws), divergence)
+
+
+def test_the_divergence_to_itself_is_zero_in_single_precision(generator):
+    mean, log_variance = torch.randn((2, 784, 100), generator=generator)
+    assert torch.equal(kl_normal(mean, log_variance, mean, log_variance), torch.zeros(784, 100))
+    assert total_kl_normal(mean, log_variance, mean, log_variance).abs() < 1e-7 * mean.numel()
+
+
+@pytest.mark.parametrize("scalar_prior", [False, True])
+@pytest.mark.parametrize("hints", [False, True])
+def test_the_total_and_its_gradients_are_those_of_the_sum(generator, scalar_prior, hints):
+    mean, log_variance, prior_mean, prior_log_variance = factors(generator, 30, 20)
+    prior = (0.1, -0.7) if scalar_prior else (prior_mean, prior_log_variance)
+    given = {"variance": log_variance.detach().exp(), "prior_precision": torch.exp(-torch.as_tensor(prior[1]))}
+    total = total_kl_normal(mean, log_variance, *prior, **(given if hints else {}))
+    expected = kl_normal(mean, log_variance, *prior).sum()
+    torch.testing.assert_close(total, expected)
+    gradients = torch.autograd.grad(3 * total, (mean, log_variance))
+    torch.testing.assert_close(gradients, torch.autograd.grad(3 * expected, (mean, log_variance)))
+
+
+def test_the_total_refuses_a_second_derivative(generator):
+    mean, log_variance, *prior = factors(generator, 5)
+    (gradient,) = torch.autograd.grad(total_kl_normal(mean, log_variance, *prior), mean, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        gradient.sum().backward()
