@@ -11,12 +11,13 @@ from hibnn.errors import UserError, unknown
 COMMANDS = {
     "demo": "watch a network learn five tasks in sequence (under a minute)",
     "run": "learn a benchmark with a method and write the result",
+    "evaluate": "judge a finished run in another scenario or with another inference",
     "data": "list, fetch and verify data sets",
     "bench": "measure how long a training step takes",
 }
 USAGE = (
     "usage: hibnn COMMAND [options]\n\n"
-    + "\n".join(f"  {name:<8} {summary}" for name, summary in COMMANDS.items())
+    + "\n".join(f"  {name:<9} {summary}" for name, summary in COMMANDS.items())
     + "\n\n'hibnn COMMAND --help' lists a command's options; '--debug' shows the traceback of an error."
 )
 

@@ -3,15 +3,15 @@ import numpy as np
 import pytest
 import torch
 from scipy import stats
-from scipy.special import betainc, betaincinv
-from statistics_helpers import assert_finite, assert_fits, assert_mean
+from scipy.special import betainc, betaincinv, expit
 from torch.distributions import Beta, kl_divergence
 from torch.special import digamma, polygamma
 
 from hibnn.distributions.beta import kl_beta, sample_beta, sample_log_odds
+from statistics_helpers import assert_finite, assert_fits, assert_mean
 
 CONCENTRATIONS = [(5.0, 1.0), (1.0, 1.0), (0.3, 2.5), (50.0, 1.3), (0.05, 0.08)]
-DRAWS = 100_000
+DRAWS = 40_000
 
 
 def draws_with_slopes(a, b, generator, function=lambda log_v: log_v, dtype=torch.float64):
@@ -25,9 +25,11 @@ def draws_with_slopes(a, b, generator, function=lambda log_v: log_v, dtype=torch
 @pytest.mark.parametrize(("a", "b"), CONCENTRATIONS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_draws_follow_the_beta_distribution(generator, a, b, dtype):
-    log_v, log_complement = sample_beta(torch.tensor(a, dtype=dtype), torch.tensor(b, dtype=dtype), (DRAWS,), generator)
-    assert_fits(log_v.double().exp(), lambda value: stats.beta.cdf(value, a, b))
-    assert_fits(log_complement.double().exp(), lambda value: stats.beta.cdf(value, b, a))
+    def cdf(odds):
+        return np.where(odds < 0, betainc(a, b, expit(odds)), 1 - betainc(b, a, expit(-odds)))
+
+    odds = sample_log_odds(torch.tensor(a, dtype=dtype), torch.tensor(b, dtype=dtype), (DRAWS,), generator)
+    assert_fits(odds, cdf)
 
 
 @pytest.mark.parametrize(("a", "b"), CONCENTRATIONS)
@@ -56,7 +58,7 @@ def test_the_mean_gradient_is_the_gradient_of_the_mean(generator, a, b):
 
 @pytest.mark.parametrize(("a", "b"), CONCENTRATIONS[:4])
 def test_the_gradient_given_a_draw_is_the_derivative_of_the_quantile_function(generator, a, b):
-    log_v, slope_a, slope_b = draws_with_slopes(a, b, generator, torch.exp)
+    log_v, slope_a, slope_b = (part[:10_000] for part in draws_with_slopes(a, b, generator, torch.exp))
     v = log_v.exp().numpy().clip(1e-12, 1 - 1e-12)
     level, step = betainc(a, b, v), 1e-4
     quantile_a = (betaincinv(a + step, b, level) - betaincinv(a - step, b, level)) / (2 * step)
@@ -115,16 +117,17 @@ def test_the_divergence_and_its_gradient_agree_with_torch(generator):
 
 @pytest.mark.parametrize(("a", "b"), CONCENTRATIONS[:4])
 def test_the_divergence_is_the_mean_log_density_ratio(generator, a, b):
-    log_v, log_complement = sample_beta(*torch.tensor([a, b]).double(), (DRAWS,), generator)
+    posterior_a, posterior_b = torch.tensor([a, b], dtype=torch.float64)
+    log_v, log_complement = sample_beta(posterior_a, posterior_b, (DRAWS,), generator)
     prior_a, prior_b = 2.0, 1.5
     constant = stats.beta.logpdf(0.5, a, b) - stats.beta.logpdf(0.5, prior_a, prior_b)
     constant += (a - prior_a + b - prior_b) * np.log(2)
     ratio = (a - prior_a) * log_v + (b - prior_b) * log_complement + constant
-    assert_mean(ratio, kl_beta(*torch.tensor([a, b]).double(), prior_a, prior_b))
+    assert_mean(ratio, kl_beta(posterior_a, posterior_b, prior_a, prior_b))
 
 
 def test_the_divergence_keeps_single_precision_from_1e_minus_6_to_1e4():
-    grid = [1e-6, 1e-3, 0.5, 1.0, 30.0, 1e4]
+    grid = [1e-6, 1e-2, 1.0, 30.0, 1e4]
     a, b, prior_a, prior_b = torch.cartesian_prod(*[torch.tensor(grid)] * 4).unbind(1)
     prior_a, prior_b = 1.01 * prior_a, 0.98 * prior_b
     exact = [exact_divergence(*row) for row in zip(*(x.tolist() for x in (a, b, prior_a, prior_b)), strict=True)]

@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -13,7 +15,7 @@ def exact_divergence(alpha):
     reach = 12 * spread
     pieces = sorted({1 - reach, min(0.0, 1 - reach), 0.0, 1.0, 1 + reach})
     pieces = [piece for piece in pieces if 1 - reach <= piece <= 1 + reach]
-    mean = sum(integrate.quad(density, *ends, limit=400)[0] for ends in zip(pieces, pieces[1:], strict=False))
+    mean = sum(integrate.quad(density, *ends, limit=400)[0] for ends in itertools.pairwise(pieces))
     return mean - 0.5 * np.log(alpha) + 0.5 * (np.euler_gamma + np.log(2))
 
 

@@ -1,14 +1,15 @@
 import pytest
 import torch
-from statistics_helpers import assert_finite, assert_mean
 
-from hibnn.distributions.beta import sample_beta
+from hibnn.distributions.beta import sample_beta, sample_log_odds
+from hibnn.distributions.concrete import sample
 from hibnn.distributions.stick_breaking import expected_active, expected_probabilities, log_odds, log_probabilities
+from statistics_helpers import assert_finite, assert_mean
 
 
 @pytest.mark.parametrize("alpha", [0.5, 4.0, 30.0])
 def test_the_mean_probability_of_unit_k_is_the_kth_power_of_the_mean_stick(generator, alpha):
-    sticks, _ = sample_beta(torch.full((6,), alpha), torch.ones(6), (100_000,), generator)
+    sticks, _ = sample_beta(torch.full((6,), alpha), torch.ones(6), (50_000,), generator)
     expected = (alpha / (alpha + 1)) ** torch.arange(1, 7, dtype=torch.float64)
     assert_mean(log_probabilities(sticks).exp(), expected)
     torch.testing.assert_close(expected_probabilities(torch.full((6,), alpha), torch.ones(6)), expected.float())
@@ -16,7 +17,7 @@ def test_the_mean_probability_of_unit_k_is_the_kth_power_of_the_mean_stick(gener
 
 def test_the_expected_number_of_active_units_is_the_mean_of_the_sum(generator):
     a, b = torch.tensor([9.0, 3.0, 5.0, 0.5]), torch.tensor([1.0, 2.0, 0.5, 1.0])
-    sticks, _ = sample_beta(a, b, (100_000,), generator)
+    sticks, _ = sample_beta(a, b, (50_000,), generator)
     assert_mean(log_probabilities(sticks).exp().sum(-1), expected_active(a, b))
 
 
@@ -53,3 +54,14 @@ def test_a_thousand_sticks_stay_finite_in_value_and_gradient(generator, alpha):
     odds = log_odds(log_probabilities(sticks))
     odds.sum().backward()
     assert_finite(odds, a.grad, b.grad)
+
+
+@pytest.mark.parametrize("alpha", [0.1, 4.0, 1000.0])
+@pytest.mark.parametrize("child_alpha", [0.1, 4.0, 1000.0])
+def test_masks_of_a_hierarchy_of_a_thousand_sticks_stay_finite(generator, alpha, child_alpha):
+    a, b = torch.full((1000,), alpha, requires_grad=True), torch.ones(1000, requires_grad=True)
+    log_pi = log_probabilities(sample_beta(a, b, (8,), generator)[0])
+    odds = sample_log_odds(child_alpha * log_pi.exp(), -child_alpha * torch.expm1(log_pi), generator=generator)
+    y, relaxed = sample(odds.unsqueeze(1), 0.7, generator, (8, 4, 1000))
+    for value in (relaxed.sum(), y.sum()):
+        assert_finite(value, *torch.autograd.grad(value, (a, b), retain_graph=True))

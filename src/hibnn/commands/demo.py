@@ -9,7 +9,7 @@ from rich.console import Console
 
 from hibnn.display import matrix_table, open_display
 from hibnn.experiments import Experiment, run
-from hibnn.learners.network import NetworkOptions
+from hibnn.presets import options_for
 from hibnn.report.figures import accuracy_matrix_figure, save_figure
 from hibnn.scenarios import Scenario
 
@@ -24,22 +24,24 @@ class DemoArguments:
 
 
 def main(arguments: list[str]) -> int:
-    """Fine-tuning, which forgets, beside joint training, which may keep all data."""
+    """Fine-tuning, which forgets, beside the IBNN, which takes more neurons as tasks arrive."""
     parsed = tyro.cli(DemoArguments, prog="hibnn demo", args=arguments)
     torch.set_num_threads(1)
     console = Console()
     results = []
-    for method in ("finetune", "joint"):
-        console.print(f"[bold]{method}[/bold] learns five pairs of digits, one pair after the other")
+    for method, what in (("finetune", "one head, no memory"), ("ibnn", "posterior becomes prior, width inferred")):
+        console.print(f"[bold]{method}[/bold] ({what}) learns five pairs of digits, one pair after the other")
         experiment = Experiment(
             method=method,
             dataset="split-digits",
-            scenario=Scenario.CLASS,
-            options=NetworkOptions(epochs=20, batch_size=32),
+            scenario=Scenario.DOMAIN if method == "finetune" else Scenario.TASK,
+            options=options_for(method, "split-digits"),
         )
         with open_display(parsed.quiet) as display:
             results.append(run(experiment, parsed.out / method, display=display, force=True))
         console.print(matrix_table(results[-1]["accuracy_matrix"], "accuracy in %"))
+    neurons = ", ".join(f"{sum(units):.0f}" for units in results[-1]["active_units_per_task"])
+    console.print(f"Neurons the IBNN used after each task: {neurons} (of at most 100).", highlight=False)
     picture = parsed.out / "accuracy.png"
     save_figure(accuracy_matrix_figure(results), picture)
     console.print(f"The picture is in {picture}.", highlight=False)

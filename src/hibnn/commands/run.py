@@ -15,8 +15,10 @@ from hibnn.evaluation import Score
 from hibnn.experiments import Experiment, run
 from hibnn.experiments.experiment import Heads
 from hibnn.learners import Method, find_method
+from hibnn.presets import Preset, preset
 from hibnn.scenarios import EvaluateOn, Scenario
 
+CONFIG = (tyro.conf.EnumChoicesFromValues, tyro.conf.FlagCreatePairsOff)
 Device = Literal["cpu", "cuda", "mps"]
 
 
@@ -24,6 +26,8 @@ Device = Literal["cpu", "cuda", "mps"]
 class RunArguments:
     """What every run can be told, whatever its method."""
 
+    preset: Preset = "default"
+    """our defaults for this benchmark, or the paper's settings; options given here go before either"""
     dataset: str
     """benchmark: split-digits, split-mnist, permuted-mnist, difficulty, ..."""
     scenario: str
@@ -97,7 +101,9 @@ def parse(arguments: list[str], method: Method) -> Any:
         for required in ("dataset", "scenario", "method"):
             if _named(arguments, f"--{required}") is None:
                 raise UserError(f"--{required} is missing; 'hibnn run --help' lists what can be said.")
-    return tyro.cli(combined, prog="hibnn run", args=arguments)
+    chosen = preset(_named(arguments, "--preset") or "default", method.name, _named(arguments, "--dataset") or "")
+    missing = dict.fromkeys(("dataset", "scenario", "method"), tyro.MISSING)
+    return tyro.cli(combined, prog="hibnn run", args=arguments, default=combined(**missing, **chosen), config=CONFIG)
 
 
 def _named(arguments: list[str], flag: str) -> str | None:

@@ -8,7 +8,7 @@ function of Gamma(c), c >= 1, which is nearly that of a log-normal variable:
     log Q(Phi(e); c) = log c + s w(e, s),    s = c^(-1/2),    w(e, 0) = e
 
 The smooth function w is replaced by a polynomial in e and s, fitted once to scipy's quantile function. It is off by at
-most 7e-6 standard deviations of log x in the mean and 3e-5 where |e| < 3; no probability moves by more than 4e-6.
+most 7e-6 standard deviations of log x in the mean and 4e-5 where |e| < 3; no probability moves by more than 4e-6.
 Its derivative in c at fixed noise is the implicit reparameterisation gradient -(dF/dc) / (dF/dx) of paper, A.2.
 
 A rejection sampler (`torch._standard_gamma`) draws the same variable; it exists on CPU and CUDA only and, with its
@@ -76,7 +76,7 @@ def _horner(coefficients: tuple[Tensor, ...], variable: Tensor) -> Tensor:
 
 @cache
 def _coefficients(dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Coefficients of the log quantile, then of its slope: a row for each power of the noise, a column for s, s^2, ..."""
+    """Coefficients of the log quantile, then of its slope: rows for the powers of the noise, columns for those of s."""
     fitted = _fit()
     orders = np.arange(1, fitted.shape[1] + 1)
     value = np.pad(fitted, [(0, 0), (0, 2)])

@@ -2,7 +2,8 @@
 
     -KL(alpha) ~ k1 sigmoid(k2 + k3 log alpha) - 1/2 log(1 + 1 / alpha) - k1    (Molchanov et al., 2017, equation 14)
 
-The prior is improper, so the constant is free: here the KL vanishes as alpha grows.
+The prior is improper, so the constant is free: here the KL vanishes as alpha grows. The formula is off by less
+than 0.01 everywhere.
 """
 
 import torch

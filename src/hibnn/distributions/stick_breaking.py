@@ -1,6 +1,8 @@
 """Stick-breaking: from Beta sticks to the probability that a unit is on, and to the odds of it.
 
-pi_k = prod_{i<=k} v_i,    v_i ~ Beta(a_i, b_i)    (paper, section 2.3)
+    pi_k = prod_{i<=k} v_i,    v_i ~ Beta(a_i, b_i)    (paper, section 2.3)
+
+Under the prior a_i = alpha and b_i = 1, so that E[pi_k] = (alpha / (alpha + 1))^k.
 """
 
 import torch

@@ -61,17 +61,31 @@ def summarise(
     }
 
 
+def last_row_metrics(benchmark: Benchmark, last: Sequence[TaskEvaluation]) -> dict[str, Any]:
+    """What can be said from the evaluation after the last task alone."""
+    measured = {"acc": float(np.mean([one.accuracy(benchmark.scenario) for one in last]))} | _measure_last(
+        benchmark, last
+    )
+    plain = {name: None if isinstance(value, Undefined) else float(value) for name, value in measured.items()}
+    return plain | {"accuracies": [one.accuracy(benchmark.scenario) for one in last]}
+
+
 def _measure(benchmark: Benchmark, matrix: np.ndarray, last: Sequence[TaskEvaluation]) -> dict[str, Metric]:
-    probabilities = np.concatenate([one.probabilities for one in last])
-    targets = np.concatenate([one.targets for one in last])
     chance = np.array([1 / len(task.classes) for task in benchmark.tasks])
-    measured: dict[str, Metric] = {
+    return {
         "acc": metrics.average_accuracy(matrix),
-        "task_inference": _task_inference(last),
         "bwt": metrics.backward_transfer(matrix),
         "fwt": metrics.forward_transfer(matrix, chance),
         "forgetting": metrics.forgetting(matrix),
         "average_incremental_accuracy": metrics.average_incremental_accuracy(matrix),
+    } | _measure_last(benchmark, last)
+
+
+def _measure_last(benchmark: Benchmark, last: Sequence[TaskEvaluation]) -> dict[str, Metric]:
+    probabilities = np.concatenate([one.probabilities for one in last])
+    targets = np.concatenate([one.targets for one in last])
+    measured: dict[str, Metric] = {
+        "task_inference": _task_inference(last),
         "ece": metrics.expected_calibration_error(probabilities, targets),
         "nll": metrics.negative_log_likelihood(probabilities, targets),
         "gibbs_accuracy": float(np.mean([one.gibbs_accuracy for one in last])),

@@ -13,7 +13,9 @@ from hibnn.objective import MaskKL
 class BayesOptions(NetworkOptions):
     """Gaussian weights learned by sequential variational Bayes (MFVI, VCL)."""
 
-    epochs: int = 20
+    epochs: int = 15
+    learning_rate: float = 2e-3
+    """learning rate of the means"""
     batch_size: int = 256
     schedule: Schedule = Schedule.COSINE
     """learning rates within a task"""
@@ -24,8 +26,10 @@ class BayesOptions(NetworkOptions):
     """where the log variances of weights start"""
     deviation: float = 0.1
     """standard deviation of the first means of the weights"""
-    centre: bool = True
-    """subtract from every example its own mean"""
+    head_deviation: float = 0.0
+    """the same for the heads (the paper: 0.1)"""
+    standardise: float = 0.3
+    """give every example mean zero and this standard deviation; 0 leaves inputs as they are"""
     draws: int = 1
     """draws of the weights for each training example"""
     prediction: Literal["sample", "mean"] = "sample"
@@ -42,7 +46,7 @@ class BayesOptions(NetworkOptions):
         super().__post_init__()
         for name in ("variance_rate", "prior_variance", "draws", "prediction_draws", "first_task_factor"):
             check_option(self, name, getattr(self, name) > 0, "positive")
-        for name in ("deviation", "kl_warmup", "likelihood_epochs"):
+        for name in ("deviation", "head_deviation", "standardise", "kl_warmup", "likelihood_epochs"):
             check_option(self, name, getattr(self, name) >= 0, "at least 0")
 
 
@@ -50,8 +54,8 @@ class BayesOptions(NetworkOptions):
 class BuffetOptions(BayesOptions):
     """An IBP over the neurons of each layer (IBNN); `width` is the truncation K."""
 
-    alpha: float = 5.0
-    """prior Beta(alpha, 1) of the sticks: the expected number of neurons"""
+    alpha: float = 30.0
+    """prior Beta(alpha, 1) of the sticks: about how many neurons are expected before any data"""
     start_alpha: float = 50.0
     """where the posterior's sticks start, Beta(start_alpha, 1): wide, so that neurons are there to be learned"""
     stick_rate: float = 0.05

@@ -40,6 +40,7 @@ class SequentialBayes(NetworkLearner):
             log_variance=options.log_variance,
             prior_variance=options.prior_variance,
             deviation=options.deviation,
+            head_deviation=options.head_deviation,
             generator=setting.generator("init", "body"),
         )
         super().__init__(options, setting, self.bayesian)
@@ -62,8 +63,12 @@ class SequentialBayes(NetworkLearner):
             self.buffet.child_alpha = self.options.child_alpha_of(task)
 
     def preprocess(self, x: Tensor) -> Tensor:
-        """Centre every example: the mean brightness is a direction in which old tasks' answers drift."""
-        return x - x.mean(-1, keepdim=True) if self.options.centre else x
+        """Standardise every example: brightness and contrast are directions along which old tasks' answers drift."""
+        if self.options.standardise == 0:
+            return x
+        centred = x - x.mean(-1, keepdim=True)
+        deviation = centred.square().mean(-1, keepdim=True).sqrt_().clamp_(min=1e-6)
+        return centred.mul_(self.options.standardise / deviation)
 
     def new_optimiser(self) -> torch.optim.Optimizer:
         """Adam over what the current task trains: hidden layers, its head, and the sticks."""

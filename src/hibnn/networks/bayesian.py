@@ -29,12 +29,14 @@ class BayesianMLP(HeadedNetwork):
         log_variance: float,
         prior_variance: float,
         deviation: float,
+        head_deviation: float = 0.0,
         generator: torch.Generator,
     ) -> None:
         super().__init__()
         sizes = [inputs, *widths]
         self.layout, self.buffet, self.width = layout, buffet, sizes[-1]
         self.log_variance, self.prior_variance = log_variance, prior_variance
+        self.head_deviation = head_deviation
         self.body = nn.ModuleList(
             self._layer(gaussian_start(below, above, deviation, generator)) for below, above in pairwise(sizes)
         )
@@ -43,11 +45,11 @@ class BayesianMLP(HeadedNetwork):
     def add_head(self, outputs: int, generator: torch.Generator) -> None:
         """A head with the first prior.
 
-        Its means start at zero: with random ones an old head would read noise from neurons that only a later task
+        Its means should start at zero: with random ones an old head reads noise from neurons that only a later task
         switches on.
         """
         if self.layout is not Layout.SHARED or len(self.heads) == 0:
-            self.heads.append(self._layer(torch.zeros(self.width + 1, outputs, device=generator.device)))
+            self.heads.append(self._layer(gaussian_start(self.width, outputs, self.head_deviation, generator)))
 
     def hidden_layers(self) -> list[BayesianLinear]:
         return [cast(BayesianLinear, layer) for layer in self.body]

@@ -7,12 +7,13 @@ from hibnn.errors import UserError, unknown
 from hibnn.scenarios.base import Benchmark, EvaluateOn, Portion, Scenario, Split, Task
 from hibnn.scenarios.difficulty import difficulty_tasks
 from hibnn.scenarios.permuted import permutations, permuted_tasks
-from hibnn.scenarios.split import split_tasks
+from hibnn.scenarios.split import PAIRS, split_tasks
 
 __all__ = ["BENCHMARKS", "Benchmark", "EvaluateOn", "Portion", "Scenario", "Split", "Task", "benchmark"]
 
 SPLIT_SETS = ("digits", "mnist", "fashion-mnist", "cifar10", "mnist-noise", "mnist-images")
-BENCHMARKS = (*(f"split-{name}" for name in SPLIT_SETS), "permuted-mnist", "difficulty")
+WHOLE_SETS = ("mnist", "fashion-mnist")
+BENCHMARKS = (*(f"split-{name}" for name in SPLIT_SETS), "permuted-mnist", "difficulty", *WHOLE_SETS)
 
 
 def benchmark(
@@ -32,12 +33,19 @@ def benchmark(
         orders = permutations(tasks or 5, 784, seed)
         sequence = permuted_tasks(load("mnist"), orders, evaluate_on)
         return Benchmark(name, scenario, sequence, single_domain_head=True, arrays={"permutations": orders})
-    sequence = difficulty_tasks() if name == "difficulty" else split_tasks(load(name.removeprefix("split-")))
+    sequence = _sequence(name)
     if tasks is not None and tasks > len(sequence):
         raise UserError(f"{name} has {len(sequence)} tasks, not {tasks}.")
     if evaluate_on == "validation":
         sequence = tuple(_validation(task, seed) for task in sequence)
     return Benchmark(name, scenario, sequence[:tasks])
+
+
+def _sequence(name: str) -> tuple[Task, ...]:
+    if name == "difficulty":
+        return difficulty_tasks()
+    groups = (tuple(range(10)),) if name in WHOLE_SETS else PAIRS
+    return split_tasks(load(name.removeprefix("split-")), groups)
 
 
 def _validation(task: Task, seed: int) -> Task:

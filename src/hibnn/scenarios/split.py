@@ -1,4 +1,4 @@
-"""Split benchmarks: the ten classes of a data set in five pairs, 0/1, 2/3, 4/5, 6/7, 8/9."""
+"""Split benchmarks: the ten classes of a data set in five pairs, 0/1, 2/3, 4/5, 6/7, 8/9, or all in one task."""
 
 import numpy as np
 
@@ -8,16 +8,16 @@ from hibnn.scenarios.base import Portion, Task
 PAIRS = ((0, 1), (2, 3), (4, 5), (6, 7), (8, 9))
 
 
-def split_tasks(dataset: Dataset, pairs: tuple[tuple[int, ...], ...] = PAIRS) -> tuple[Task, ...]:
+def split_tasks(dataset: Dataset, groups: tuple[tuple[int, ...], ...] = PAIRS) -> tuple[Task, ...]:
     """One task a group of classes; a label is the position of its class in the group."""
     return tuple(
         Task(
-            name="/".join(str(label) for label in classes),
+            name="/".join(str(label) for label in classes) if len(groups) > 1 else dataset.name,
             classes=classes,
             train=select(dataset.train_x, dataset.train_y, classes, dataset.scale),
             test=select(dataset.test_x, dataset.test_y, classes, dataset.scale),
         )
-        for classes in pairs
+        for classes in groups
     )
 
 

@@ -1,0 +1,52 @@
+"""Judging a finished run again: another scenario, granularity or score, without training anew."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from hibnn.errors import UserError
+from hibnn.evaluation import Granularity, evaluate
+from hibnn.experiments.checkpoint import read_state
+from hibnn.experiments.experiment import Experiment
+from hibnn.experiments.result import last_row_metrics
+from hibnn.experiments.run import new_learner
+from hibnn.files import read_json
+from hibnn.learners import Learner
+from hibnn.networks.heads import Layout
+from hibnn.scenarios import Benchmark, Scenario, benchmark
+
+
+def load_run(folder: Path, device: str = "cpu") -> tuple[Experiment, Benchmark, Learner]:
+    """What was run, on which tasks, and the learner as it was at the end."""
+    if not (folder / "result.json").exists():
+        raise UserError(f"{folder} holds no finished run: give a folder with a result.json.")
+    experiment = Experiment.from_json(read_json(folder / "config.json"))
+    tasks = benchmark(
+        experiment.dataset,
+        experiment.scenario,
+        seed=experiment.seed,
+        tasks=experiment.tasks,
+        evaluate_on=experiment.evaluate_on,
+    )
+    learner = new_learner(experiment, tasks, device)
+    learner.restore(read_state(folder / "model.safetensors"))
+    return experiment, tasks, learner
+
+
+def read_out(folder: Path, scenario: Scenario, inference: str, score: str = "predictive") -> dict[str, Any]:
+    """Accuracy after the last task in another scenario; only a head a task can serve every scenario."""
+    experiment, tasks, learner = load_run(folder)
+    if learner.setting.layout is not Layout.MULTI and scenario is not experiment.scenario:
+        raise UserError(f"{folder} has a single head made for the {experiment.scenario} scenario: run it anew.")
+    experiment = replace(experiment, scenario=scenario, inference=inference, score=score)
+    tasks = replace(tasks, scenario=scenario)
+    row = evaluate(learner, tasks, Granularity.parse(inference), experiment.score)
+    return {
+        "method": experiment.method,
+        "dataset": experiment.dataset,
+        "scenario": str(scenario),
+        "inference": inference,
+        "score": score,
+        "seed": experiment.seed,
+        **last_row_metrics(tasks, row),
+    }

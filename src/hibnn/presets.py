@@ -1,0 +1,79 @@
+"""Presets: options for a method on a benchmark, ours or the paper's.
+
+Ours were searched on validation data (`paper/search.md`). The paper's follow its section "Experimental details" and,
+where it is silent, its authors' program.
+"""
+
+from typing import Any, Literal
+
+from hibnn.errors import unknown
+from hibnn.layers.masks import Relaxation
+from hibnn.learners import find_method
+from hibnn.learners.network import NetworkOptions
+from hibnn.learners.schedule import Schedule
+from hibnn.objective import MaskKL
+
+Preset = Literal["default", "paper"]
+
+BAYESIAN = ("vcl", "mfvi", "ibnn", "hibnn")
+BUFFETS = ("ibnn", "hibnn")
+
+
+def preset(name: str, method: str, dataset: str) -> dict[str, Any]:
+    """The options in which a preset differs from the method's own defaults."""
+    if name not in ("default", "paper"):
+        raise unknown("preset", name, ("default", "paper"))
+    if name == "paper":
+        return _paper(method, dataset)
+    return _default(method, dataset)
+
+
+def options_for(method: str, dataset: str, name: str = "default", **changes: Any) -> NetworkOptions:
+    """A method's options on a benchmark: a preset, with changes."""
+    return find_method(method).options(**(preset(name, method, dataset) | changes))
+
+
+def _default(method: str, dataset: str) -> dict[str, Any]:
+    if dataset == "split-digits":
+        few_examples = {"batch_size": 32, "epochs": 20}
+        return few_examples | ({"epochs": 40, "learning_rate": 1e-2, "standardise": 1.0} if method in BAYESIAN else {})
+    if dataset == "permuted-mnist" and method in BAYESIAN:
+        return {"width": 200, "learning_rate": 3e-3, "standardise": 1.0, "deviation": 0.03}
+    return {}
+
+
+def _paper(method: str, dataset: str) -> dict[str, Any]:
+    if method not in BAYESIAN:
+        return {}
+    permuted = dataset == "permuted-mnist"
+    options: dict[str, Any] = {
+        "epochs": 200 if permuted else 600,
+        "batch_size": 128 if permuted else 512,
+        "learning_rate": 1e-3,
+        "variance_rate": 1e-3,
+        "schedule": Schedule.EXPONENTIAL,
+        "prior_variance": 0.7 if method in BUFFETS and not permuted else 1.0,
+        "log_variance": -6.0,
+        "deviation": 0.1,
+        "head_deviation": 0.1,
+        "standardise": 0.0,
+        "draws": 10,
+        "prediction_draws": 100,
+        "likelihood_epochs": 100,
+        "first_task_factor": 1.0 if permuted else 1.2,
+    }
+    if method in BUFFETS:
+        temperature = 1.0 if permuted else 0.7
+        options |= {
+            "alpha": 5.0,
+            "start_alpha": 5.0,
+            "stick_rate": 1e-3,
+            "temperature": temperature,
+            "prior_temperature": temperature,
+            "stick_sets": options["batch_size"],
+            "relaxation": Relaxation.PAPER,
+            "mask_kl": MaskKL.AUTHORS,
+            "averaged_masks": 10,
+            "prediction_masks": "soft",
+        }
+    return options
