@@ -11,6 +11,7 @@ from hibnn.errors import UserError, unknown
 COMMANDS = {
     "demo": "watch a network learn five tasks in sequence (under a minute)",
     "run": "learn a benchmark with a method and write the result",
+    "sweep": "run everything a TOML file describes, over all cores",
     "evaluate": "judge a finished run in another scenario or with another inference",
     "data": "list, fetch and verify data sets",
     "bench": "measure how long a training step takes",

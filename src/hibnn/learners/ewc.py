@@ -6,7 +6,7 @@ After task t the diagonal Fisher information F_t is taken at the weights theta_t
     F = sum_s F_s,   anchor = sum_s F_s theta_s / F,
 
 one term a task (Kirkpatrick et al. 2017), kept as a single quadratic, so that what is stored does not grow with the
-tasks. Online EWC (Schwarz et al. 2018) has the latest weights as the anchor instead. Strengths and Fisher: Hsu et al. 2018.
+tasks. Online EWC (Schwarz et al. 2018) has the latest weights as the anchor instead.
 """
 
 from dataclasses import dataclass

@@ -5,8 +5,8 @@ has a row for each earlier task, the gradient on all its remembered examples. If
 
     g' = g + G^T v,   v = argmin_{v >= margin} 1/2 v^T G G^T v + (G g)^T v          (Lopez-Paz and Ranzato 2017),
 
-so that G g' >= 0. The margin bends the step towards the memories even where that is not needed. In the variant of Hsu et
-al. 2018, whose numbers the paper reports, remembered examples are also rehearsed: mixed one to one into the new data.
+so that G g' >= 0. The margin bends a projected step further towards the memories than it must be. In the variant of Hsu
+et al. 2018, whose numbers the paper reports, remembered examples are also rehearsed: mixed one to one into the new data.
 """
 
 from dataclasses import dataclass

@@ -1,12 +1,12 @@
 """Synaptic intelligence: a weight matters as much as its movement lowered the loss (Zenke et al. 2017).
 
-Along the way through a task the path integral of each weight's share in the loss's decrease is summed, with the gradient
-of the loss alone (not of the penalty), and added to the importance when the task ends:
+Along the way through a task each weight's share in the decrease of the loss is summed (a path integral, with the
+gradient of the loss alone, not of the penalty), and added to its importance when the task ends:
 
     w_n = - sum_steps g_n (theta_n' - theta_n),   importance_n += w_n / ((theta_n - anchor_n)^2 + damping)
 
-anchor is where the task began, so theta - anchor is the task's whole movement. As in Hsu et al. 2018 importance is not
-kept from being negative.
+The anchor is where the task began, so theta - anchor is the whole movement. As in Hsu et al. 2018 importance may become
+negative.
 """
 
 from dataclasses import dataclass
