@@ -20,7 +20,7 @@ lint: $(READY)
 	$(BIN)/basedpyright --level error
 
 docs: $(READY)
-	$(BIN)/mkdocs build --strict --quiet --site-dir build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir build/site
 
 check: test lint docs
 

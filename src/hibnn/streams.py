@@ -5,9 +5,12 @@ and resumed draws the same numbers without any generator state being stored.
 """
 
 import hashlib
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
+
+if TYPE_CHECKING:
+    import torch
 
 
 def stream_seed(seed: int, *name: str | int) -> int:
@@ -16,8 +19,10 @@ def stream_seed(seed: int, *name: str | int) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
 
 
-def torch_stream(seed: int, *name: str | int, device: torch.device | str = "cpu") -> torch.Generator:
+def torch_stream(seed: int, *name: str | int, device: "torch.device | str" = "cpu") -> "torch.Generator":
     """The stream as a torch generator."""
+    import torch  # here, because loading data can do without it
+
     return torch.Generator(device=device).manual_seed(stream_seed(seed, *name))
 
 

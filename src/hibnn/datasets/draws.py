@@ -7,11 +7,11 @@ them would not hold.
 import numpy as np
 from jaxtyping import Int64, UInt8, UInt64
 
+from hibnn.streams import numpy_stream
+
 
 def raw_bits(seed: int, *name: str | int) -> np.random.BitGenerator:
     """A named stream, for its `random_raw`."""
-    from hibnn.streams import numpy_stream  # here, because it brings torch along, which loading data can do without
-
     return numpy_stream(seed, *name).bit_generator
 
 

@@ -1,0 +1,178 @@
+"""Gradient episodic memory: the projection is the solution of its quadratic programme and never conflicts."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import minimize
+from torch.nn.functional import cross_entropy
+
+from checks import check_learner, learn, small_benchmark, small_learner
+from forgetting import accuracy_at_the_end
+from hibnn.errors import UserError
+from hibnn.learners.base import Setting
+from hibnn.learners.gem import GEM, GEMOptions, bounded_quadratic, project, published
+from hibnn.networks.heads import Layout
+from hibnn.scenarios import Scenario
+
+SMALL = {"memory": 30, "learning_rate": 0.1}
+
+
+@pytest.mark.parametrize("rehearsal", [True, False])
+def test_gem_is_a_learner(rehearsal, tmp_path):
+    check_learner("gem", tmp_path, memory=30, rehearsal=rehearsal)
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.5])
+@pytest.mark.parametrize("tasks", [1, 2, 5, 9])
+def test_the_solver_agrees_with_a_general_one(tasks, margin):
+    random = np.random.default_rng(tasks)
+    for _ in range(5):
+        G, g = random.normal(size=(tasks, 12)), random.normal(size=12)
+        P, q = G @ G.T, G @ g
+
+        def objective(v, P=P, q=q):
+            return v @ P @ v / 2 + q @ v, P @ v + q
+
+        general = minimize(objective, np.ones(tasks), jac=True, method="SLSQP", bounds=[(margin, None)] * tasks,
+                           options={"ftol": 1e-14, "maxiter": 1000})  # fmt: skip
+        ours = bounded_quadratic(P, q, margin)
+        assert (ours >= margin).all()
+        assert np.allclose(ours, general.x, atol=1e-5)
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.5])
+def test_a_projected_gradient_has_no_negative_product_with_a_memory(margin, generator):
+    for count in range(1, 9):
+        memories = torch.randn(count, 50, generator=generator, dtype=torch.float64)
+        gradient = -memories.mean(0) + 0.3 * torch.randn(50, generator=generator, dtype=torch.float64)
+        assert (memories @ gradient < 0).any()
+        products = memories @ project(gradient, memories, margin)
+        assert products.min() > -1e-6
+
+
+def test_without_a_margin_the_projection_is_the_nearest_gradient_that_does_not_conflict(generator):
+    memories = torch.randn(3, 8, generator=generator, dtype=torch.float64)
+    gradient = -memories.sum(0) + torch.randn(8, generator=generator, dtype=torch.float64)
+    nearest = minimize(
+        lambda free: (((free - gradient.numpy()) ** 2).sum(), 2 * (free - gradient.numpy())),
+        gradient.numpy(),
+        jac=True,
+        method="SLSQP",
+        constraints={"type": "ineq", "fun": lambda free: memories.numpy() @ free, "jac": lambda _: memories.numpy()},
+    )
+    assert np.allclose(project(gradient, memories, 0.0).numpy(), nearest.x, atol=1e-5)
+
+
+def test_a_gradient_that_does_not_conflict_is_its_own_projection(generator):
+    memories = torch.randn(4, 50, generator=generator)
+    gradient = torch.linalg.pinv(memories) @ torch.tensor([1.0, 0.2, 3.0, 0.1])
+    assert torch.equal(project(gradient, memories, 0.0), gradient)
+
+
+def test_memories_that_agree_completely_are_no_obstacle(generator):
+    memory = torch.randn(50, generator=generator)
+    memories = torch.stack([memory, memory, 2 * memory, torch.zeros(50)])
+    projected = project(-memory, memories, 0.0)
+    assert projected.norm() < 1e-4 * memory.norm()
+
+
+class Watched(GEM):
+    """Keeps every gradient before and after it is adjusted, and the gradients of the memories at the same weights."""
+
+    def adjust_gradients(self):
+        self.seen = getattr(self, "seen", [])
+        before = self.gradient()
+        memories = [self.memory_gradient(task) for task in range(len(self.memories))]
+        terms = super().adjust_gradients()
+        if memories:
+            self.seen.append((before, self.gradient(), torch.stack(memories)))
+        return terms
+
+    def gradient(self):
+        own = [p.grad if p.grad is not None else torch.zeros_like(p) for p in self.network.parameters()]
+        return torch.cat([value.flatten() for value in own])
+
+
+@pytest.mark.parametrize("layout", Layout)
+def test_no_step_conflicts_with_a_memory_and_steps_without_conflict_are_left_alone(layout):
+    learner = Watched(GEMOptions(width=20, batch_size=20, rehearsal=False, **SMALL), Setting(8, layout))
+    for task in small_benchmark().tasks:
+        learn(learner, task)
+    projected = 0
+    for before, after, memories in learner.seen:
+        sizes = memories.norm(dim=1) * after.norm()
+        assert (memories @ after > -1e-5 * sizes - 1e-12).all()
+        if (memories @ before >= 0).all():
+            assert torch.equal(before, after)
+        else:
+            projected += 1
+    assert 0 < projected < len(learner.seen)
+
+
+def test_the_memory_is_divided_equally_among_the_tasks_so_far():
+    benchmark = small_benchmark(Scenario.CLASS)
+    learner = small_learner("gem", benchmark, epochs=1, memory=31)
+    for number, task in enumerate(benchmark.tasks):
+        learn(learner, task)
+        assert [len(y) for _, y in learner.memories] == [31 // (number + 1)] * (number + 1)
+    for task, (x, y) in zip(benchmark.tasks, learner.memories, strict=True):
+        assert set(y.tolist()) <= set(task.classes)
+        assert (x[:, None] == torch.from_numpy(task.train.load().x)).all(-1).any(1).all()
+        assert len(x.unique(dim=0)) == len(x)
+
+
+def test_memories_are_rehearsed_as_often_as_there_are_new_examples():
+    benchmark = small_benchmark()
+    for rehearsal, total in ((True, 120 + 4 * 30), (False, 120)):
+        learner = small_learner("gem", benchmark, epochs=1, rehearsal=rehearsal, **SMALL)
+        learn(learner, benchmark.tasks[0])
+        learner.begin(benchmark.tasks[1])
+        assert len(learner.x) == len(learner.y) == len(learner.tasks) == total
+
+
+def test_a_rehearsed_example_is_judged_under_the_head_of_its_task():
+    benchmark = small_benchmark()
+    learner = small_learner("gem", benchmark, epochs=1, **SMALL)
+    learn(learner, benchmark.tasks[0])
+    learner.begin(benchmark.tasks[1])
+    rows = torch.tensor([0, 5, 130, 200, 7])
+    losses = [
+        cross_entropy(learner.mlp(learner.x[row][None], int(learner.tasks[row])), learner.y[row][None]) for row in rows
+    ]
+    assert set(learner.tasks[rows].tolist()) == {0, 1}
+    assert torch.allclose(learner.terms(rows)["nll"], torch.stack(losses).mean())
+
+
+@pytest.mark.parametrize("rehearsal", [True, False])
+@pytest.mark.parametrize("scenario", [Scenario.DOMAIN, Scenario.CLASS])
+def test_gem_forgets_less_than_finetuning(scenario, rehearsal):
+    remembered = accuracy_at_the_end("gem", scenario, rehearsal=rehearsal, **SMALL)
+    assert remembered > accuracy_at_the_end("finetune", scenario) + 0.05
+
+
+def test_a_memory_too_small_for_the_tasks_is_refused():
+    benchmark = small_benchmark()
+    learner = small_learner("gem", benchmark, epochs=1, memory=1)
+    learn(learner, benchmark.tasks[0])
+    with pytest.raises(UserError, match="too small for 2 tasks"):
+        learner.begin(benchmark.tasks[1])
+
+
+def test_remembered_numbers_are_counted():
+    benchmark = small_benchmark(Scenario.DOMAIN)
+    learner = small_learner("gem", benchmark, epochs=1, memory=30)
+    for task in benchmark.tasks:
+        learn(learner, task)
+    assert learner.parameter_count() == 8 * 20 + 20 + 20 * 2 + 2 + 30 * (8 + 1)
+
+
+def test_the_published_settings_are_options_of_each_benchmark_and_scenario():
+    for scenario in Scenario:
+        assert GEMOptions(**published("permuted-mnist", scenario)).learning_rate == 0.1
+        assert GEMOptions(**published("split-mnist", scenario)).learning_rate == 0.01
+
+
+@pytest.mark.parametrize("wrong", [{"memory": 0}, {"margin": -0.1}])
+def test_impossible_options_of_gem_are_refused(wrong):
+    with pytest.raises(UserError, match="must be"):
+        GEMOptions(**wrong)
