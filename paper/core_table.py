@@ -34,6 +34,7 @@ CLASS_READ_OUTS = ("split-mnist", "permuted-mnist")
 
 
 def main(folder: Path) -> None:
+    """Collect, average, write."""
     torch.set_num_threads(1)
     cells: dict[tuple[str, str, str], list[float]] = defaultdict(list)
     seconds: dict[tuple[str, str, str], list[float]] = defaultdict(list)
@@ -53,10 +54,10 @@ def main(folder: Path) -> None:
         "# IBNN and VCL, ours beside the paper",
         "",
         "Accuracy in % after the last task on the test sets, mean ± standard error over seeds. Made by",
-        "`hibnn sweep paper/core.toml --out runs/core` and `python paper/core_table.py`. Class-IL takes one head for a whole",
-        "test set, as the paper does (`--inference task`). Noise and image backgrounds are regenerated. VCL has width 100",
-        "(permuted: 200) where the paper gives the median (max, min) over four widths. Seconds of training, one thread, while",
-        "other work shared the machine.",
+        "`hibnn sweep paper/core.toml --out runs/core` and `python paper/core_table.py`. Class-IL takes one head for a",
+        "whole test set, as the paper does (`--inference task`). Noise and image backgrounds are regenerated. VCL has width",
+        "100 (permuted: 200) where the paper gives the median (max, min) over four widths. Seconds of training, one thread,",
+        "while other work shared the machine.",
         "",
         "| benchmark | scenario | method | paper | ours | seeds | neurons after task 1 → 5 | seconds a run |",
         "|---|---|---|---|---|---|---|---|",

@@ -8,29 +8,37 @@ from typing import Any, Literal
 
 from hibnn.errors import unknown
 from hibnn.layers.masks import Relaxation
-from hibnn.learners import find_method
+from hibnn.learners import ewc, find_method, gem, si
 from hibnn.learners.network import NetworkOptions
 from hibnn.learners.schedule import Schedule
 from hibnn.objective import MaskKL
+from hibnn.scenarios import Scenario
 
 Preset = Literal["default", "paper"]
 
 BAYESIAN = ("vcl", "mfvi", "ibnn", "hibnn")
 BUFFETS = ("ibnn", "hibnn")
+PUBLISHED = {"ewc": ewc.published, "si": si.published, "gem": gem.published}
 
 
-def preset(name: str, method: str, dataset: str) -> dict[str, Any]:
-    """The options in which a preset differs from the method's own defaults."""
+def preset(name: str, method: str, dataset: str, scenario: Scenario = Scenario.TASK) -> dict[str, Any]:
+    """The options in which a preset differs from the method's own defaults.
+
+    EWC, SI and GEM have their published strengths, which depend on the scenario, in either.
+    """
     if name not in ("default", "paper"):
         raise unknown("preset", name, ("default", "paper"))
+    settings = PUBLISHED[method](dataset, scenario) if method in PUBLISHED else {}
     if name == "paper":
-        return _paper(method, dataset)
-    return _default(method, dataset)
+        return settings | _paper(method, dataset)
+    return settings | _default(method, dataset)
 
 
-def options_for(method: str, dataset: str, name: str = "default", **changes: Any) -> NetworkOptions:
+def options_for(
+    method: str, dataset: str, name: str = "default", scenario: Scenario = Scenario.TASK, **changes: Any
+) -> NetworkOptions:
     """A method's options on a benchmark: a preset, with changes."""
-    return find_method(method).options(**(preset(name, method, dataset) | changes))
+    return find_method(method).options(**(preset(name, method, dataset, scenario) | changes))
 
 
 def _default(method: str, dataset: str) -> dict[str, Any]:

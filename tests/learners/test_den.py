@@ -101,6 +101,19 @@ def test_it_splits_units_that_the_drift_penalty_does_not_hold(drift, splits):
     assert learner.active_units() == [24.0 if splits else 20.0]
 
 
+@pytest.mark.parametrize(("timestamps", "moved"), [(True, 0), (False, 16)])
+def test_without_time_stamps_only_the_units_that_are_split_go_back(timestamps, moved):
+    benchmark = small_benchmark()
+    learner = small_learner("den", benchmark, epochs=1, split_threshold=0.0, split_limit=4, timestamps=timestamps)
+    learn(learner, benchmark.tasks[0])
+    learner.begin(benchmark.tasks[1])
+    learner.epoch(0)
+    learner.epoch(1)
+    learner.split()
+    weight, previous = learner.mlp.layers()[0][0][:20], learner.previous[0][0]
+    assert int((weight != previous).any(1).sum()) == moved
+
+
 def test_each_stage_changes_only_what_it_trains():
     benchmark = small_benchmark()
     learner = small_learner("den", benchmark, hidden=(8, 7), **GROWING)

@@ -7,8 +7,8 @@ from torch.nn.functional import cross_entropy
 from checks import check_learner, learn, small_benchmark, small_learner
 from forgetting import accuracy_at_the_end
 from hibnn.errors import UserError
-from hibnn.learners.ewc import EWCOptions, Fisher, published
-from hibnn.learners.fisher import Labels, batch_fisher, fisher
+from hibnn.learners.ewc import EWCOptions, published
+from hibnn.learners.fisher import Fisher, batch_fisher, fisher
 from hibnn.networks.heads import Layout
 from hibnn.networks.mlp import MLP
 from hibnn.scenarios import Scenario
@@ -44,7 +44,7 @@ def test_the_fisher_is_the_mean_of_squared_gradients_of_single_examples(layout, 
         logits = mlp(row[None], 1)
         for name, gradient in gradients(mlp, cross_entropy(logits, logits.argmax(-1))).items():
             expected[name] += gradient**2 / len(x)
-    found = fisher(mlp, x, 1, Labels.PREDICTED)
+    found = fisher(mlp, x, 1)
     for name, value in expected.items():
         assert torch.allclose(found.get(name, torch.zeros_like(value)), value, rtol=1e-12)
 
@@ -57,7 +57,7 @@ def test_the_expected_fisher_averages_over_the_labels_of_the_model(generator):
         for label in range(3):
             for name, gradient in gradients(mlp, mlp(row[None], 0).log_softmax(-1)[0, label]).items():
                 expected[name] += log_p[label].exp().detach() * gradient**2 / len(x)
-    for name, value in fisher(mlp, x, 0, Labels.EXPECTED).items():
+    for name, value in fisher(mlp, x, 0, expected=True).items():
         assert torch.allclose(value, expected[name], rtol=1e-12)
 
 
@@ -66,24 +66,24 @@ def test_the_fisher_of_a_softmax_regression_is_the_analytic_one(generator):
     mlp, x = network(Layout.SHARED, (), generator), inputs(generator)
     p = mlp(x, 0).softmax(-1).detach()
     answer = torch.nn.functional.one_hot(p.argmax(-1), 3)
-    found = {labels: fisher(mlp, x, 0, labels) for labels in Labels}
-    for labels, squares in ((Labels.EXPECTED, p * (1 - p)), (Labels.PREDICTED, (answer - p) ** 2)):
-        assert torch.allclose(found[labels]["heads.0.weight"], squares.T @ x**2 / len(x))
-        assert torch.allclose(found[labels]["heads.0.bias"], squares.mean(0))
+    for expected, squares in ((True, p * (1 - p)), (False, (answer - p) ** 2)):
+        found = fisher(mlp, x, 0, expected=expected)
+        assert torch.allclose(found["heads.0.weight"], squares.T @ x**2 / len(x))
+        assert torch.allclose(found["heads.0.bias"], squares.mean(0))
 
 
 def test_the_fisher_does_not_depend_on_how_the_examples_are_portioned(generator, monkeypatch):
     mlp, x = network(Layout.GROWING, (7,), generator), inputs(generator)
-    whole = fisher(mlp, x, 2, Labels.PREDICTED)
+    whole = fisher(mlp, x, 2)
     monkeypatch.setattr("hibnn.learners.fisher.ROWS", 3)
-    for name, value in fisher(mlp, x, 2, Labels.PREDICTED).items():
+    for name, value in fisher(mlp, x, 2).items():
         assert torch.allclose(value, whole[name], rtol=1e-12)
 
 
 def test_batches_of_one_give_the_fisher_and_larger_ones_the_square_of_the_mean(generator):
     mlp, x = network(Layout.MULTI, (7,), generator), inputs(generator)
     for name, value in batch_fisher(mlp, list(x.split(1)), 1).items():
-        assert torch.allclose(value, fisher(mlp, x, 1, Labels.PREDICTED)[name], rtol=1e-12)
+        assert torch.allclose(value, fisher(mlp, x, 1)[name], rtol=1e-12)
     logits = mlp(x, 1)
     for name, gradient in gradients(mlp, cross_entropy(logits, logits.argmax(-1))).items():
         found = batch_fisher(mlp, [x], 1).get(name, torch.zeros_like(gradient))

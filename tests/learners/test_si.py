@@ -40,7 +40,7 @@ class OnAQuadratic(SI):
 
 
 def test_the_path_integral_is_the_decrease_of_a_quadratic_loss_with_and_without_a_penalty():
-    """-g d = L(theta) - L(theta + d) + 1/2 h d^2, for each weight; the last term vanishes with the size of the steps."""
+    """-g d = L(theta) - L(theta + d) + 1/2 h d^2, for each weight; the last term vanishes with the steps' size."""
     learner = OnAQuadratic(SIOptions(strength=2.0, learning_rate=0.02), Setting(8, Layout.SHARED))
     for task in small_benchmark(Scenario.DOMAIN).tasks[:2]:
         learner.begin(task)

@@ -31,12 +31,9 @@ def main(arguments: list[str]) -> int:
     results = []
     for method, what in (("finetune", "one head, no memory"), ("ibnn", "posterior becomes prior, width inferred")):
         console.print(f"[bold]{method}[/bold] ({what}) learns five pairs of digits, one pair after the other")
-        experiment = Experiment(
-            method=method,
-            dataset="split-digits",
-            scenario=Scenario.DOMAIN if method == "finetune" else Scenario.TASK,
-            options=options_for(method, "split-digits"),
-        )
+        scenario = Scenario.DOMAIN if method == "finetune" else Scenario.TASK
+        options = options_for(method, "split-digits")
+        experiment = Experiment(method=method, dataset="split-digits", scenario=scenario, options=options)
         with open_display(parsed.quiet) as display:
             results.append(run(experiment, parsed.out / method, display=display, force=True))
         console.print(matrix_table(results[-1]["accuracy_matrix"], "accuracy in %"))

@@ -101,7 +101,9 @@ def parse(arguments: list[str], method: Method) -> Any:
         for required in ("dataset", "scenario", "method"):
             if _named(arguments, f"--{required}") is None:
                 raise UserError(f"--{required} is missing; 'hibnn run --help' lists what can be said.")
-    chosen = preset(_named(arguments, "--preset") or "default", method.name, _named(arguments, "--dataset") or "")
+    words = {name: _named(arguments, f"--{name}") for name in ("preset", "dataset", "scenario")}
+    scenario = Scenario.parse(words["scenario"] or "task")
+    chosen = preset(words["preset"] or "default", method.name, words["dataset"] or "", scenario)
     missing = dict.fromkeys(("dataset", "scenario", "method"), tyro.MISSING)
     return tyro.cli(combined, prog="hibnn run", args=arguments, default=combined(**missing, **chosen), config=CONFIG)
 

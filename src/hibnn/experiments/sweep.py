@@ -77,7 +77,7 @@ def new_experiment(cell: dict[str, Any], seed: int) -> Experiment:
     known = {name: value for name, value in cell.items() if name in KEYS} | {
         "scenario": Scenario.parse(cell["scenario"])
     }
-    options = options_for(method.name, cell["dataset"], cell.get("preset", "default"), **changes)
+    options = options_for(method.name, cell["dataset"], cell.get("preset", "default"), known["scenario"], **changes)
     return Experiment(**known, options=options, seed=seed)
 
 

@@ -10,27 +10,17 @@ tasks. Online EWC (Schwarz et al. 2018) has the latest weights as the anchor ins
 """
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from hibnn.learners.base import Setting
-from hibnn.learners.fisher import Labels, batch_fisher, fisher
+from hibnn.learners.fisher import Fisher, batch_fisher, fisher
 from hibnn.learners.network import check_option
 from hibnn.learners.quadratic import PenaltyLearner, PenaltyOptions
 from hibnn.learners.training import minibatches
 from hibnn.scenarios.base import Scenario
-
-
-class Fisher(StrEnum):
-    """`predicted`: under the label the model predicts. `expected`: under its own probabilities. `batches`: squares of
-    minibatches' mean gradients, which Hsu et al. use for permuted data in the domain scenario."""
-
-    PREDICTED = "predicted"
-    EXPECTED = "expected"
-    BATCHES = "batches"
 
 
 @dataclass(frozen=True)
@@ -65,11 +55,11 @@ class EWC(PenaltyLearner):
 
     def new_fisher(self) -> dict[str, Tensor]:
         """The current task's Fisher information, at the current weights."""
-        if self.rule.fisher is Fisher.BATCHES:
+        if self.rule.fisher == Fisher.BATCHES:
             order = self.setting.generator("fisher", self.task)
             batches = [self.x[rows] for rows in minibatches(len(self.x), self.batch_size, order)]
             return batch_fisher(self.mlp, batches, self.task)
-        return fisher(self.mlp, self.x, self.task, Labels(self.rule.fisher))
+        return fisher(self.mlp, self.x, self.task, expected=self.rule.fisher == Fisher.EXPECTED)
 
     def consolidate(self, name: str, new: Tensor, weights: Tensor) -> None:
         """Add a task's quadratic to the sum."""

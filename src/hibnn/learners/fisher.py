@@ -22,19 +22,21 @@ from hibnn.networks.mlp import MLP
 ROWS = 4096
 
 
-class Labels(StrEnum):
-    """Whose labels the squared gradients are averaged over."""
+class Fisher(StrEnum):
+    """`predicted`: under the label that the model predicts. `expected`: under its own probabilities. `batches`: squares
+    of minibatches' mean gradients, which Hsu et al. use for permuted data in the domain scenario."""
 
     PREDICTED = "predicted"
     EXPECTED = "expected"
+    BATCHES = "batches"
 
 
-def fisher(mlp: MLP, x: Tensor, head: int, labels: Labels) -> dict[str, Tensor]:
-    """F of every parameter that takes part in the logits of a head, by name."""
+def fisher(mlp: MLP, x: Tensor, head: int, *, expected: bool = False) -> dict[str, Tensor]:
+    """F under predicted labels, or the expected F, of every parameter that takes part in the logits of a head, by name."""
     total: dict[str, Tensor] = {}
     for rows in x.split(ROWS):
         inputs, outputs, logits = trace(mlp, rows, head)
-        for y, weight in weighted_labels(logits.detach(), labels):
+        for y, weight in weighted_labels(logits.detach(), expected):
             loss = cross_entropy(logits, y, reduction="sum")
             deltas = torch.autograd.grad(loss, list(outputs.values()), retain_graph=True)
             for name, delta in zip(outputs, deltas, strict=True):
@@ -77,9 +79,9 @@ def trace(mlp: MLP, x: Tensor, head: int) -> tuple[dict[str, Tensor], dict[str, 
     return inputs, outputs, logits
 
 
-def weighted_labels(logits: Tensor, labels: Labels) -> Iterator[tuple[Tensor, Tensor]]:
+def weighted_labels(logits: Tensor, expected: bool) -> Iterator[tuple[Tensor, Tensor]]:
     """Pairs of a label for every example and its weight q(y | x)."""
-    if labels is Labels.PREDICTED:
+    if not expected:
         yield logits.argmax(-1), torch.ones_like(logits[:, 0])
         return
     for label, probability in enumerate(logits.softmax(-1).unbind(-1)):
