@@ -13,6 +13,7 @@ COMMANDS = {
     "run": "learn a benchmark with a method and write the result",
     "sweep": "run everything a TOML file describes, over all cores",
     "evaluate": "judge a finished run in another scenario or with another inference",
+    "methods": "list the methods, what each stores, and its options",
     "data": "list, fetch and verify data sets",
     "bench": "measure how long a training step takes",
 }

@@ -75,9 +75,12 @@ def test_the_divergence_is_unbiased(generator, temperature, prior_temperature):
     logits, prior = torch.tensor([1.2, -0.4], dtype=torch.float64)
     y, _ = sample(logits, temperature, generator, (50_000,))
 
+    posterior = LogitRelaxedBernoulli(torch.tensor(temperature), logits=logits)
+    reference = LogitRelaxedBernoulli(torch.tensor(prior_temperature), logits=prior)
+
     def integrand(y):
-        ratio = kl_concrete(torch.tensor(y), logits, temperature, prior, prior_temperature)
-        return density(y, logits, temperature) * ratio.item()
+        log_q, log_p = (law.log_prob(torch.tensor(y, dtype=torch.float64)).item() for law in (posterior, reference))
+        return np.exp(log_q) * (log_q - log_p)
 
     exact, _ = integrate.quad(integrand, -40 / temperature, 40 / temperature, limit=200)
     assert_mean(kl_concrete(y, logits, temperature, prior, prior_temperature), exact)

@@ -83,13 +83,13 @@ def test_it_expands_on_a_harder_task_and_not_on_an_easy_one(stripes, grows):
     assert (learner.active_units() > [20.0]) is grows
 
 
-@pytest.mark.parametrize(("group", "units"), [(1e-4, [30.0]), (1.0, [20.0])])
-def test_it_drops_new_units_that_the_group_penalty_made_useless(group, units):
+@pytest.mark.parametrize(("group", "least", "most"), [(1e-4, 25, 30), (1.0, 20, 20)])
+def test_it_drops_new_units_that_the_group_penalty_made_useless(group, least, most):
     benchmark = small_benchmark()
     learner = small_learner("den", benchmark, epochs=5, loss_threshold=0.0, split_limit=0, group=group)
     learn(learner, benchmark.tasks[0])
     learn(learner, benchmark.tasks[1])
-    assert learner.active_units() == units
+    assert least <= learner.active_units()[0] <= most
 
 
 @pytest.mark.parametrize(("drift", "splits"), [(0.0, True), (1e4, False)])

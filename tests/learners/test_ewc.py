@@ -1,5 +1,7 @@
 """Elastic weight consolidation: its Fisher information is exact, and its single quadratic is the sum of all."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch.nn.functional import cross_entropy
@@ -117,7 +119,7 @@ def test_online_ewc_sums_decayed_information_around_the_latest_weights():
 def learned(method, scenario, **options):
     """A learner after all tasks, and the Fisher information and weights at the end of each."""
     benchmark = small_benchmark(scenario)
-    learner = small_learner(method, benchmark, epochs=1, **options)
+    learner: Any = small_learner(method, benchmark, epochs=1, **options)
     terms = []
     for task in benchmark.tasks:
         learner.begin(task)

@@ -1,5 +1,7 @@
 """Gradient episodic memory: the projection is the solution of its quadratic programme and never conflicts."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -115,7 +117,7 @@ def steps_of_a_run(layout):
 
 def test_the_memory_is_divided_equally_among_the_tasks_so_far():
     benchmark = small_benchmark(Scenario.CLASS)
-    learner = small_learner("gem", benchmark, epochs=1, memory=31)
+    learner: Any = small_learner("gem", benchmark, epochs=1, memory=31)
     for number, task in enumerate(benchmark.tasks):
         learn(learner, task)
         assert [len(y) for _, y in learner.memories] == [31 // (number + 1)] * (number + 1)
@@ -128,7 +130,7 @@ def test_the_memory_is_divided_equally_among_the_tasks_so_far():
 def test_memories_are_rehearsed_as_often_as_there_are_new_examples():
     benchmark = small_benchmark()
     for rehearsal, total in ((True, 120 + 4 * 30), (False, 120)):
-        learner = small_learner("gem", benchmark, epochs=1, rehearsal=rehearsal, **SMALL)
+        learner: Any = small_learner("gem", benchmark, epochs=1, rehearsal=rehearsal, **SMALL)
         learn(learner, benchmark.tasks[0])
         learner.begin(benchmark.tasks[1])
         assert len(learner.x) == len(learner.y) == len(learner.tasks) == total
@@ -136,7 +138,7 @@ def test_memories_are_rehearsed_as_often_as_there_are_new_examples():
 
 def test_a_rehearsed_example_is_judged_under_the_head_of_its_task():
     benchmark = small_benchmark()
-    learner = small_learner("gem", benchmark, epochs=1, **SMALL)
+    learner: Any = small_learner("gem", benchmark, epochs=1, **SMALL)
     learn(learner, benchmark.tasks[0])
     learner.begin(benchmark.tasks[1])
     rows = torch.tensor([0, 5, 130, 200, 7])
@@ -156,7 +158,7 @@ def test_gem_forgets_less_than_finetuning(scenario, rehearsal):
 
 def test_a_memory_too_small_for_the_tasks_is_refused():
     benchmark = small_benchmark()
-    learner = small_learner("gem", benchmark, epochs=1, memory=1)
+    learner: Any = small_learner("gem", benchmark, epochs=1, memory=1)
     learn(learner, benchmark.tasks[0])
     with pytest.raises(UserError, match="too small for 2 tasks"):
         learner.begin(benchmark.tasks[1])
@@ -164,7 +166,7 @@ def test_a_memory_too_small_for_the_tasks_is_refused():
 
 def test_remembered_numbers_are_counted():
     benchmark = small_benchmark(Scenario.DOMAIN)
-    learner = small_learner("gem", benchmark, epochs=1, memory=30)
+    learner: Any = small_learner("gem", benchmark, epochs=1, memory=30)
     for task in benchmark.tasks:
         learn(learner, task)
     assert learner.parameter_count() == 8 * 20 + 20 + 20 * 2 + 2 + 30 * (8 + 1)

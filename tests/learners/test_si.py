@@ -1,5 +1,7 @@
 """Synaptic intelligence: the path integral accounts for every bit of the decrease of the loss."""
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -31,7 +33,7 @@ class OnAQuadratic(SI):
         return {name: self.curvature[name] * (value - self.centre[name]) ** 2 / 2 for name, value in weights.items()}
 
     def terms(self, rows):
-        return {"loss": sum(loss.sum() for loss in self.losses(self.shared_parameters()).values())}
+        return {name: loss.sum() for name, loss in self.losses(self.shared_parameters()).items()}
 
     def after_step(self):
         super().after_step()
@@ -57,7 +59,7 @@ def test_the_path_integral_is_the_decrease_of_a_quadratic_loss_with_and_without_
 
 def test_importance_adds_path_over_squared_movement_and_the_anchor_follows():
     learner = OnAQuadratic(SIOptions(damping=0.3), Setting(8, Layout.SHARED))
-    expected = 0.0
+    expected = torch.zeros(100, 8)
     for task in small_benchmark(Scenario.DOMAIN).tasks[:2]:
         learner.begin(task)
         learner.epoch(0)
@@ -75,7 +77,7 @@ def test_si_is_a_learner(tmp_path):
 
 def test_the_outputs_a_growing_head_adds_are_not_held_at_first():
     benchmark = small_benchmark(Scenario.CLASS)
-    learner = small_learner("si", benchmark, epochs=2)
+    learner: Any = small_learner("si", benchmark, epochs=2)
     learn(learner, benchmark.tasks[0])
     learner.begin(benchmark.tasks[1])
     assert not learner.importance["heads.1.weight"].any()
@@ -89,7 +91,7 @@ def test_si_forgets_less_than_finetuning(scenario):
 
 def test_what_is_kept_between_tasks_is_counted():
     benchmark = small_benchmark(Scenario.TASK)
-    learner = small_learner("si", benchmark, epochs=1, keep_moments=False)
+    learner: Any = small_learner("si", benchmark, epochs=1, keep_moments=False)
     for task in benchmark.tasks:
         learn(learner, task)
     body, heads = 8 * 20 + 20, 3 * (20 * 2 + 2)
@@ -109,3 +111,17 @@ def test_the_published_settings_are_options_of_each_benchmark_and_scenario():
 def test_impossible_options_of_si_are_refused(wrong):
     with pytest.raises(UserError, match="must be"):
         SIOptions(**wrong)
+
+
+def test_normalised_inputs_are_shifted_and_scaled_for_learning_and_for_answers():
+    benchmark = small_benchmark()
+    learners: list[Any] = [small_learner("si", benchmark, epochs=1, normalise=wish) for wish in (False, True)]
+    plain, normalising = learners
+    normalising.begin(benchmark.tasks[0])
+    plain.begin(benchmark.tasks[0])
+    x = torch.from_numpy(benchmark.tasks[0].train.load().x)
+    assert torch.allclose(normalising.x * 0.2752 + 0.1, x, atol=1e-6)
+    answers = [learner.predict(x, 0, torch.Generator()).probabilities for learner in learners]
+    shifted = plain.predict((x - 0.1) / 0.2752, 0, torch.Generator()).probabilities
+    assert torch.allclose(answers[1], shifted)
+    assert not torch.allclose(*answers)

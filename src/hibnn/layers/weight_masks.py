@@ -46,7 +46,8 @@ class WeightMasks(nn.Module):
 
     def sample(self, temperature: float, generator: torch.Generator) -> Float[Tensor, "inputs units"]:
         """Relaxed masks, reparameterised."""
-        log_pi = log_probabilities(sample_log_kumaraswamy(*self.concentrations(), (), generator))
+        a, b = self.concentrations()
+        log_pi = log_probabilities(sample_log_kumaraswamy(a, b, (), generator))
         return sample(self.p + log_pi, temperature, generator)[1]
 
     @torch.no_grad()
@@ -58,7 +59,8 @@ class WeightMasks(nn.Module):
         return total > draws / 2
 
     def kl_sticks(self) -> Float[Tensor, ""]:
-        return kl_kumaraswamy(*self.concentrations(), self.alpha, 1.0).sum()
+        a, b = self.concentrations()
+        return kl_kumaraswamy(a, b, self.alpha, 1.0).sum()
 
     def kl_masks(self) -> Float[Tensor, ""]:
         return kl_logistic(self.p).sum()

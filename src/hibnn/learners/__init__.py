@@ -7,6 +7,8 @@ from typing import Any
 from hibnn.errors import unknown
 from hibnn.learners.base import Learner, Prediction, Setting, State
 from hibnn.learners.bayes_options import BayesOptions, BuffetOptions, HierarchicalOptions
+from hibnn.learners.bscl import BSCL, BSCLOptions
+from hibnn.learners.coreset import CoresetBayes, CoresetOptions
 from hibnn.learners.den import Den
 from hibnn.learners.den_options import DenOptions
 from hibnn.learners.ewc import EWC, EWCOptions
@@ -16,6 +18,7 @@ from hibnn.learners.joint import Joint
 from hibnn.learners.network import NetworkOptions
 from hibnn.learners.sequential_bayes import SequentialBayes
 from hibnn.learners.si import SI, SIOptions
+from hibnn.learners.svd import SVD, SVDOptions
 
 __all__ = ["METHODS", "Learner", "Method", "Prediction", "Setting", "State", "find_method"]
 
@@ -39,6 +42,9 @@ METHODS = {
         Method("mfvi", "the same as vcl, under its name for a single task", BayesOptions, SequentialBayes, False),
         Method("ibnn", "vcl with an IBP over each layer's neurons", BuffetOptions, SequentialBayes, False),
         Method("hibnn", "vcl with a hierarchical IBP over all layers", HierarchicalOptions, SequentialBayes, False),
+        Method("vcl-coreset", "vcl refreshed by kept examples before it answers", CoresetOptions, CoresetBayes, False),
+        Method("bscl", "masks over single weights, one stored for each task", BSCLOptions, BSCL, False),
+        Method("svd", "sparse variational dropout, for a single task", SVDOptions, SVD, False),
         Method("den", "retrains, expands and splits a network as tasks call for it", DenOptions, Den, False),
         Method("ewc", "holds weights by the Fisher information of earlier tasks", EWCOptions, EWC, True),
         Method("si", "holds weights by their part in lowering earlier losses", SIOptions, SI, True),

@@ -81,4 +81,4 @@ def published(dataset: str, scenario: Scenario, online: bool = False) -> dict[st
         if scenario is Scenario.DOMAIN and not online:
             settings["fisher"] = Fisher.BATCHES
     strength = dict(zip(Scenario, strengths, strict=True))[scenario]
-    return settings | {"batch_size": 128, "strength": float(strength), "online": online}
+    return settings | {"batch_size": 128, "normalise": True, "strength": float(strength), "online": online}

@@ -32,7 +32,7 @@ class Fisher(StrEnum):
 
 
 def fisher(mlp: MLP, x: Tensor, head: int, *, expected: bool = False) -> dict[str, Tensor]:
-    """F under predicted labels, or the expected F, of every parameter that takes part in the logits of a head, by name."""
+    """F under predicted or expected labels, of every parameter that takes part in the logits of a head, by name."""
     total: dict[str, Tensor] = {}
     for rows in x.split(ROWS):
         inputs, outputs, logits = trace(mlp, rows, head)

@@ -27,6 +27,9 @@ from hibnn.learners.network import NetworkOptions, check_option
 from hibnn.networks.heads import Layout
 from hibnn.scenarios.base import Scenario, Split
 
+RIDGE = 1e-10
+"""times the trace, added to the diagonal of G G^T: memories that agree completely make it singular"""
+
 
 @dataclass(frozen=True)
 class GEMOptions(NetworkOptions):
@@ -39,7 +42,9 @@ class GEMOptions(NetworkOptions):
     margin: float = 0.5
     """the least weight of each memory's gradient in a projected step"""
     rehearsal: bool = True
-    """also train on the remembered examples, as many as there are new ones"""
+    """also train on the remembered examples, about as many as there are new ones"""
+    normalise: bool = False
+    """learn from (x - 0.1) / 0.2752, as the published program does with MNIST"""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -53,6 +58,7 @@ class GEM(GradientLearner):
     def __init__(self, options: GEMOptions, setting: Setting) -> None:
         super().__init__(options, setting)
         self.rule = options
+        self.normalises = options.normalise
         self.memories: list[tuple[Tensor, Tensor]] = []
         self.tasks = torch.empty(0, dtype=torch.int64, device=setting.device)
 
@@ -155,14 +161,11 @@ def bounded_quadratic(P: NDArray[np.float64], q: NDArray[np.float64], lower: flo
 
     With u = v - lower and P = L L^T it is argmin_{u >= 0} || L^T u + L^{-1} (q + lower P 1) ||.
     """
-    P = P + RIDGE * np.trace(P) * np.eye(len(P))  # memories that agree completely make P singular
+    P = P + RIDGE * np.trace(P) * np.eye(len(P))
     L = cholesky(P, lower=True)
     target = -solve_triangular(L, q + lower * P.sum(1), lower=True)
     u, _ = nnls(L.T, target)
     return u + lower
-
-
-RIDGE = 1e-10
 
 
 def published(dataset: str, scenario: Scenario) -> dict[str, Any]:
@@ -178,6 +181,7 @@ def published(dataset: str, scenario: Scenario) -> dict[str, Any]:
         "memory": 4000 if permuted else 1100,
         "margin": 0.5,
         "rehearsal": True,
+        "normalise": True,
     }
 
 

@@ -17,6 +17,8 @@ class GradientLearner(NetworkLearner, ABC):
 
     keeps_optimiser = False
     """Whether the optimiser's moments live on into the next task."""
+    normalises = False
+    """Whether inputs are shifted and scaled to (x - 0.1) / 0.2752: for MNIST about mean 0 and variance 1."""
 
     def __init__(self, options: NetworkOptions, setting: Setting) -> None:
         self.options = options
@@ -29,6 +31,9 @@ class GradientLearner(NetworkLearner, ABC):
 
     def new_optimiser(self) -> torch.optim.Optimizer:
         return torch.optim.Adam(self.network.parameters(), lr=self.options.learning_rate, fused=True)
+
+    def preprocess(self, x: Tensor) -> Tensor:
+        return (x - 0.1) / 0.2752 if self.normalises else x
 
     def prepare(self) -> None:
         moments = pack_optimiser(self.optimiser)

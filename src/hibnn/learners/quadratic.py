@@ -26,6 +26,8 @@ class PenaltyOptions(NetworkOptions):
     """c, the weight of the penalty"""
     keep_moments: bool = True
     """Adam's moments live on into the next task, as in the published program"""
+    normalise: bool = False
+    """learn from (x - 0.1) / 0.2752, as the published program does with MNIST"""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -39,6 +41,7 @@ class PenaltyLearner(GradientLearner, ABC):
         super().__init__(options, setting)
         self.strength = options.strength
         self.keeps_optimiser = options.keep_moments
+        self.normalises = options.normalise
         self.importance: dict[str, Tensor] = {}
         self.anchor: dict[str, Tensor] = {}
 

@@ -85,4 +85,5 @@ def published(dataset: str, scenario: Scenario) -> dict[str, Any]:
         "learning_rate": 1e-4 if permuted else 1e-3,
         "epochs": 10 if permuted else 4,
         "batch_size": 128,
+        "normalise": True,
     }

@@ -1,0 +1,43 @@
+"""`hibnn methods`: the cards of all methods, or of one."""
+
+from dataclasses import dataclass
+
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+from hibnn.learners import METHODS, find_method
+from hibnn.learners.cards import CARDS, markdown, options_table
+
+
+@dataclass(frozen=True)
+class MethodsArguments:
+    """List the methods, or show the card of one."""
+
+    name: tyro.conf.Positional[str | None] = None
+    markdown: bool = False
+    """print all cards as the page of the documentation"""
+
+
+def main(arguments: list[str]) -> int:
+    """Print."""
+    parsed = tyro.cli(MethodsArguments, prog="hibnn methods", args=arguments, config=(tyro.conf.FlagCreatePairsOff,))
+    if parsed.markdown:
+        print(markdown(), end="")
+        return 0
+    console = Console()
+    if parsed.name is None:
+        table = Table("method", "what it does", "what it stores")
+        for method in METHODS.values():
+            table.add_row(method.name, method.summary, CARDS[method.name].stores)
+        console.print(table)
+        return 0
+    method, card = find_method(parsed.name), CARDS[find_method(parsed.name).name]
+    console.print(f"[bold]{method.name}[/bold]: {method.summary}", highlight=False)
+    for label, text in (("stores", card.stores), ("task identity", card.task_identity), ("reference", card.reference)):
+        console.print(f"{label}: {text}", highlight=False)
+    table = Table("option", "default")
+    for option, default in options_table(method.name):
+        table.add_row(option, default)
+    console.print(table)
+    return 0

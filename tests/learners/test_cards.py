@@ -1,0 +1,32 @@
+from pathlib import Path
+
+import pytest
+
+from hibnn.cli import main
+from hibnn.learners import METHODS
+from hibnn.learners.cards import CARDS, markdown, options_table
+
+PAGE = Path(__file__).parents[2] / "docs" / "methods.md"
+
+
+def test_every_method_has_a_card_and_every_card_a_method():
+    assert set(CARDS) == set(METHODS)
+
+
+def test_the_page_of_the_documentation_is_made_from_the_cards():
+    assert PAGE.read_text() == markdown(), "run: hibnn methods --markdown > docs/methods.md"
+
+
+def test_a_card_lists_options_with_their_defaults(capsys):
+    assert ("--alpha", "30.0") in options_table("ibnn")
+    with pytest.raises(SystemExit) as code:
+        main(["methods", "ibnn"])
+    assert code.value.code == 0
+    assert "--stick-sets" in capsys.readouterr().out
+
+
+def test_an_unknown_method_is_refused(capsys):
+    with pytest.raises(SystemExit) as code:
+        main(["methods", "ibn"])
+    assert code.value.code == 2
+    assert "did you mean 'ibnn'" in capsys.readouterr().err
