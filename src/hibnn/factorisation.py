@@ -249,11 +249,9 @@ def _ascend(
         concentrations = _nested_sticks(q, model.alpha)
         location = model.sample_log_odds(concentrations, SETS).unsqueeze(-1)
         features = _best_features(model, q, _second_moment(q), variance)
-        diagonal = features.products.diagonal(dim1=-2, dim2=-1).unsqueeze(-2)
-        match, overlap = (
-            model.x @ features.mean.mT - diagonal / 2,
-            features.products - torch.diag_embed(diagonal[..., 0, :]),
-        )
+        norms = features.products.diagonal(dim1=-2, dim2=-1)
+        match = model.x @ features.mean.mT - norms.unsqueeze(-2) / 2
+        overlap = features.products - torch.diag_embed(norms)
         for k in range(q.shape[-1]):
             local[..., k] = (match[..., k] - (q @ overlap[..., k : k + 1]).squeeze(-1)) / variance.unsqueeze(-1)
             q[..., k] = (location[..., k, :] + local[..., k]).sigmoid().mean(0)

@@ -172,6 +172,36 @@ def test_the_temperature_falls_geometrically_over_the_steps_that_learn_masks():
     assert max(ratios) == pytest.approx(min(ratios))
 
 
+def test_every_step_draws_masks_at_its_own_temperature(monkeypatch):
+    benchmark = small_benchmark()
+    learner = small(benchmark, epochs=2)
+    learner.begin(benchmark.tasks[0])
+    seen = []
+    (masks,) = learner.masked.each_mask()
+    draw = masks.sample
+    monkeypatch.setattr(masks, "sample", lambda t, generator: seen.append(t) or draw(t, generator))
+    for number in range(2):
+        learner.epoch(number)
+    assert seen == [learner.temperature(step) for step in range(12)]
+
+
+def test_hot_masks_are_near_one_half_and_cold_ones_decided(generator):
+    masks = WeightMasks(50, 10, 30.0)
+    hot, cold = (masks.sample(temperature, generator) for temperature in (100.0, 0.01))
+    assert ((hot - 0.5).abs() < 0.1).all()
+    assert ((cold < 0.01) | (cold > 0.99)).float().mean() > 0.95
+
+
+def test_masks_learn_ten_times_faster_than_weights_and_retraining_is_slow():
+    benchmark = small_benchmark()
+    learner = small(benchmark, epochs=1, learning_rate=0.01)
+    learner.begin(benchmark.tasks[0])
+    assert [group["lr"] for group in learner.optimiser.param_groups] == [0.01, 0.1]
+    for number in range(2):
+        learner.epoch(number)
+    assert [group["lr"] for group in learner.optimiser.param_groups] == [1e-3]
+
+
 @pytest.mark.parametrize("shift", [-6.0, -0.7, -0.1, 0.0, 0.3, 0.5, 2.0])
 @pytest.mark.parametrize("temperature", [0.3, 5.0])
 def test_the_kl_of_a_mask_is_its_expectation_at_any_temperature_and_stick(shift, temperature, generator):

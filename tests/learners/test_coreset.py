@@ -79,6 +79,12 @@ def test_a_head_is_refreshed_once_and_again_after_more_training(monkeypatch):
     for number in (0, 1, 0, 1):
         probabilities(learner, benchmark, number)
     assert asked == [0, 0, 1]
+    learner.begin(benchmark.tasks[2])
+    for number in (0, 1):
+        probabilities(learner, benchmark)
+        learner.epoch(number)
+        probabilities(learner, benchmark)
+    assert asked == [0, 0, 1, 0, 0, 0]
 
 
 def test_each_head_of_several_is_refreshed_by_its_own_coreset_and_a_single_one_by_all():
@@ -98,10 +104,12 @@ def test_each_head_of_several_is_refreshed_by_its_own_coreset_and_a_single_one_b
 def test_a_copy_has_the_posterior_as_its_prior_and_learns_its_coreset():
     benchmark = small_benchmark()
     learner = small_learner("vcl-coreset", benchmark, epochs=1, log_variance=-2.0, coreset_size=40, coreset_epochs=60)
-    for task in benchmark.tasks[:2]:
-        learn(learner, task)
+    learn(learner, benchmark.tasks[0])
+    learner.begin(benchmark.tasks[1])
+    learner.epoch(0)
     copy = learner.refreshed(0)
     assert type(copy) is SequentialBayes
+    assert copy.epochs == 60
     layer, own = copy.bayesian.hidden_layers()[0], learner.bayesian.hidden_layers()[0]
     assert torch.equal(layer.prior_mean, own.mean)
     assert not torch.equal(layer.mean, own.mean)

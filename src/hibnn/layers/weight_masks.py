@@ -32,7 +32,7 @@ class WeightMasks(nn.Module):
         super().__init__()
         self.p = nn.Parameter(torch.empty(inputs, units))
         self.raw = nn.Parameter(torch.empty(2, units))
-        self.register_buffer("alpha", torch.tensor(alpha))
+        self.register_buffer("alpha", torch.tensor(float(alpha)))
         self.restart()
 
     @torch.no_grad()
