@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from statistics_helpers import assert_mean
 from torch import Tensor
 
 from hibnn.errors import UserError
 from hibnn.factorisation import cambridge_bars, factorise
+from statistics_helpers import assert_mean
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "cambridge_bars.py"
 
