@@ -43,7 +43,7 @@ def draw(x: Tensor, clean: Tensor, features: Tensor, found: Factorisation) -> Fi
     for row, (title, images) in enumerate(rows.items()):
         for column, image in enumerate(images[:SHOWN]):
             axis = figure.add_subplot(grid[row, column], xticks=[], yticks=[])
-            axis.imshow(image.view(6, 6), cmap="gray", vmin=-0.5, vmax=1.5)
+            axis.imshow(image.view(6, 6).numpy(), cmap="gray", vmin=-0.5, vmax=1.5)
             if column == 0:
                 axis.set_ylabel(title, rotation=0, ha="right", va="center")
     axis = figure.add_subplot(grid[len(rows) :, :], xlabel="feature", ylabel="share of images", ylim=(0, 1))

@@ -81,7 +81,7 @@ def factorise(
     alpha: float = 2.0,
     *,
     scale: float | None = None,
-    restarts: int = 3,
+    restarts: int = 5,
     sweeps: int = 40,
     steps: int = 100,
     generator: torch.Generator,
@@ -91,8 +91,7 @@ def factorise(
     Of several searches (`restarts`, each of that many `sweeps`) the best is refined by gradient `steps`. A feature's
     entries have the standard deviation `scale` under the prior, by default the root mean square of the data.
     """
-    _check(x, truncation, alpha, scale)
-    _check_effort(restarts, sweeps, steps)
+    _check(x, truncation, alpha, scale, (restarts, sweeps, steps))
     data = double(x.detach())
     if generator.device.type != data.device.type:
         raise UserError(f"the generator lives on {generator.device}: make one on {data.device}, where x is computed.")
@@ -301,7 +300,8 @@ def _summary(bound: _Bound, pi: Tensor, trace: list[float], like: Tensor) -> Fac
     )
 
 
-def _check(x: Tensor, truncation: int, alpha: float, scale: float | None) -> None:
+def _check(x: Tensor, truncation: int, alpha: float, scale: float | None, effort: tuple[int, int, int]) -> None:
+    restarts, sweeps, steps = effort
     if x.ndim != 2 or not x.numel() or not x.is_floating_point():
         raise UserError(f"x is {tuple(x.shape)} of {x.dtype}: give a floating-point matrix, one example a row.")
     if not torch.isfinite(x).all():
@@ -314,10 +314,5 @@ def _check(x: Tensor, truncation: int, alpha: float, scale: float | None) -> Non
         raise UserError(f"alpha is {alpha}: use a positive number, larger for more features.")
     if scale is not None and not 0 < scale < math.inf:
         raise UserError(f"scale is {scale}: use a positive number, about the size of a feature's entries.")
-
-
-def _check_effort(restarts: int, sweeps: int, steps: int) -> None:
     if restarts < 1 or sweeps < 4 or steps < 0:
-        raise UserError(
-            f"restarts, sweeps and steps are {restarts}, {sweeps} and {steps}: use at least 1, 4 and 0 of them."
-        )
+        raise UserError(f"restarts, sweeps and steps are {effort}: use at least 1, 4 and 0 of them.")

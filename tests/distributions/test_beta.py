@@ -7,7 +7,7 @@ from scipy.special import betainc, betaincinv, expit
 from torch.distributions import Beta, kl_divergence
 from torch.special import digamma, polygamma
 
-from hibnn.distributions.beta import kl_beta, sample_beta, sample_log_odds
+from hibnn.distributions.beta import kl_beta, sample_beta, sample_log_odds, total_kl_beta
 from statistics_helpers import assert_finite, assert_fits, assert_mean
 
 CONCENTRATIONS = [(5.0, 1.0), (1.0, 1.0), (0.3, 2.5), (50.0, 1.3), (0.05, 0.08)]
@@ -145,3 +145,16 @@ def test_a_scalar_prior_is_the_same_prior_everywhere(generator):
     a, b = torch.rand((2, 10), generator=generator) + 0.5
     expected = kl_beta(a, b, torch.full((10,), 4.0), torch.ones(10))
     assert torch.equal(kl_beta(a, b, 4.0, 1.0), expected)
+
+
+def test_the_summed_divergence_is_the_sum_with_the_same_gradient():
+    concentrations = torch.tensor([[3.0, 0.5, 200.0], [1.0, 2.0, 0.7]])
+    prior = torch.tensor([[30.0, 0.2, 190.0], [1.0, 5.0, 0.7]])
+    answers = []
+    for divergence in (lambda c: total_kl_beta(c, prior), lambda c: kl_beta(*c, *prior).sum()):
+        leaf = concentrations.clone().requires_grad_()
+        value = divergence(leaf)
+        (2 * value).backward()
+        answers.append((value.detach(), leaf.grad))
+    assert torch.allclose(answers[0][0], answers[1][0])
+    assert torch.allclose(answers[0][1], answers[1][1])

@@ -3,7 +3,13 @@ import torch
 
 from hibnn.distributions.beta import sample_beta, sample_log_odds
 from hibnn.distributions.concrete import sample
-from hibnn.distributions.stick_breaking import expected_active, expected_probabilities, log_odds, log_probabilities
+from hibnn.distributions.stick_breaking import (
+    expected_active,
+    expected_probabilities,
+    log_odds,
+    log_probabilities,
+    sample_log_probabilities,
+)
 from statistics_helpers import assert_finite, assert_mean
 
 
@@ -65,3 +71,21 @@ def test_masks_of_a_hierarchy_of_a_thousand_sticks_stay_finite(generator, alpha,
     y, relaxed = sample(odds.unsqueeze(1), 0.7, generator, (8, 4, 1000))
     for value in (relaxed.sum(), y.sum()):
         assert_finite(value, *torch.autograd.grad(value, (a, b), retain_graph=True))
+
+
+def test_sampling_in_one_step_equals_sampling_sticks_and_multiplying_them():
+    concentrations = torch.tensor([[3.0, 0.5, 20.0], [1.0, 2.0, 0.7]], dtype=torch.float64)
+    weights = torch.randn(8, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    values, gradients = [], []
+    for fused in (True, False):
+        leaf = concentrations.clone().requires_grad_()
+        generator = torch.Generator().manual_seed(2)
+        if fused:
+            log_pi = sample_log_probabilities(leaf, 8, generator)
+        else:
+            log_pi = log_probabilities(sample_beta(leaf[0], leaf[1], (8,), generator)[0])
+        (weights * log_pi).sum().backward()
+        values.append(log_pi.detach())
+        gradients.append(leaf.grad)
+    assert torch.allclose(*values)
+    assert torch.allclose(*gradients)

@@ -8,6 +8,7 @@ single precision.
 """
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import logsigmoid
@@ -44,6 +45,11 @@ def kl_beta(a: Tensor, b: Tensor, prior_a: Tensor | float, prior_b: Tensor | flo
     prior_a, prior_b = torch.as_tensor(prior_a).to(a), torch.as_tensor(prior_b).to(a)
     a, b, prior_a, prior_b = torch.broadcast_tensors(a, b, prior_a, prior_b)
     return _KlBeta.apply(a, b, prior_a, prior_b)  # pyright: ignore[reportReturnType]
+
+
+def total_kl_beta(concentrations: Float[Tensor, "2 units"], prior: Float[Tensor, "2 units"]) -> Float[Tensor, ""]:
+    """The sum of `kl_beta` over units, for the inner loop: the same formula in a third of the calls."""
+    return _TotalKlBeta.apply(concentrations, prior)  # pyright: ignore[reportReturnType]
 
 
 class _LogOdds(torch.autograd.Function):
@@ -86,3 +92,23 @@ class _KlBeta(torch.autograd.Function):
     def backward(ctx, gradient):  # pyright: ignore[reportIncompatibleMethodOverride]
         (slopes,) = ctx.saved_tensors
         return *(slopes * gradient), None, None
+
+
+class _TotalKlBeta(torch.autograd.Function):
+    """The summed divergence with its gradient, in double precision."""
+
+    @staticmethod
+    def forward(ctx, concentrations, prior):
+        pair = double(torch.stack((concentrations, prior)))
+        posterior, reference = torch.cat((pair, pair.sum(1, keepdim=True)), 1)
+        excess = posterior - reference
+        log_gamma = gammaln(reference).sub_(gammaln(posterior))
+        per_part = torch.addcmul(log_gamma, excess, digamma(posterior)).sum(1)
+        slopes = excess.mul_(polygamma(1, posterior))
+        ctx.save_for_backward((slopes[:2] - slopes[2]).to(concentrations))
+        return (per_part[0] + per_part[1] - per_part[2]).to(concentrations)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient):  # pyright: ignore[reportIncompatibleMethodOverride]
+        return ctx.saved_tensors[0] * gradient, None

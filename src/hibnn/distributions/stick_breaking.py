@@ -9,6 +9,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
+from torch.nn.functional import logsigmoid
+
+from hibnn.distributions.gamma import sample_log_gamma
 
 
 def log_probabilities(log_sticks: Float[Tensor, "*draws units"]) -> Float[Tensor, "*draws units"]:
@@ -23,6 +26,33 @@ def log_odds(log_pi: Tensor) -> Tensor:
     normal number (1e-19 in single precision), so that value (44) and slope (1e19) stay finite.
     """
     return _LogOdds.apply(log_pi)  # pyright: ignore[reportReturnType]
+
+
+def sample_log_probabilities(
+    concentrations: Float[Tensor, "2 units"], sets: int, generator: torch.Generator | None = None
+) -> Float[Tensor, "sets units"]:
+    """log pi of independent sets of sticks, reparameterised: `sample_beta` and `log_probabilities` in one."""
+    return _SampleLogProbabilities.apply(concentrations, sets, generator)  # pyright: ignore[reportReturnType]
+
+
+class _SampleLogProbabilities(torch.autograd.Function):
+    """With l the log odds of v: d log v / d l = 1 - v, and stick i enters every pi_k with k >= i."""
+
+    @staticmethod
+    def forward(ctx, concentrations, sets, generator):
+        log_gamma, slopes = sample_log_gamma(concentrations, (sets,), generator)
+        log_x, log_y = log_gamma.unbind(1)
+        odds = log_x - log_y
+        ctx.save_for_backward(slopes.mul_(torch.sigmoid(-odds).unsqueeze(1)))
+        return logsigmoid(odds).cumsum(-1)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient):  # pyright: ignore[reportIncompatibleMethodOverride]
+        (slopes,) = ctx.saved_tensors
+        from_here_on = gradient.sum(-1, keepdim=True) - gradient.cumsum(-1) + gradient
+        to_a, to_b = (slopes * from_here_on.unsqueeze(1)).sum(0)
+        return torch.stack((to_a, to_b.neg_())), None, None
 
 
 def expected_probabilities(a: Float[Tensor, "*draws units"], b: Float[Tensor, "*draws units"]) -> Tensor:

@@ -74,9 +74,8 @@ def new_experiment(cell: dict[str, Any], seed: int) -> Experiment:
     for name in changes:
         if name not in own:
             raise UserError(f"{method.name} has no option '{name}'; its options are {', '.join(sorted(own))}.")
-    known = {name: value for name, value in cell.items() if name in KEYS} | {
-        "scenario": Scenario.parse(cell["scenario"])
-    }
+    known: dict[str, Any] = {name: value for name, value in cell.items() if name in KEYS}
+    known["scenario"] = Scenario.parse(cell["scenario"])
     options = options_for(method.name, cell["dataset"], cell.get("preset", "default"), known["scenario"], **changes)
     return Experiment(**known, options=options, seed=seed)
 

@@ -13,14 +13,15 @@ In the structured posterior q(pi_j | v) = p(pi_j | v) and q(z | pi) = p(z | pi):
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import reduce
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
-from hibnn.distributions.beta import kl_beta, sample_beta, sample_log_odds
-from hibnn.distributions.stick_breaking import expected_probabilities, log_odds, log_probabilities
+from hibnn.distributions.beta import sample_log_odds, total_kl_beta
+from hibnn.distributions.stick_breaking import expected_probabilities, log_odds, sample_log_probabilities
 
 SMALLEST_CONCENTRATION = 0.01
 """Added to the concentrations of sticks, as in the authors' code, so that none reaches zero."""
@@ -45,9 +46,7 @@ class Sticks(nn.Module):
         self, sets: int, generator: torch.Generator, from_prior: bool = False
     ) -> Float[Tensor, "sets units"]:
         """log pi of independent sets of sticks, reparameterised."""
-        a, b = self.prior if from_prior else self.concentrations()
-        log_v, _ = sample_beta(a, b, (sets,), generator)
-        return log_probabilities(log_v)
+        return sample_log_probabilities(self.prior if from_prior else self.concentrations(), sets, generator)
 
     def expected_pi(self) -> Float[Tensor, " units"]:
         """E[pi_k] = prod_{i<=k} a_i / (a_i + b_i)."""
@@ -55,7 +54,7 @@ class Sticks(nn.Module):
         return expected_probabilities(a, b)
 
     def kl(self) -> Float[Tensor, ""]:
-        return kl_beta(*self.concentrations(), *self.prior).sum()
+        return total_kl_beta(self.concentrations(), self.prior)
 
     def posterior_becomes_prior(self) -> None:
         self.prior.copy_(self.concentrations().detach())
@@ -83,7 +82,7 @@ class Buffet(nn.Module, ABC):
 
     def kl(self) -> Float[Tensor, ""]:
         """KL(q(v) || p(v)), summed over all sticks."""
-        return torch.stack([sticks.kl() for sticks in self.each()]).sum()
+        return reduce(torch.add, [sticks.kl() for sticks in self.each()])
 
     def posterior_becomes_prior(self) -> None:
         for sticks in self.each():

@@ -31,14 +31,14 @@ def relaxed(
     location: Float[Tensor, "sets units"], rows: int, temperature: float, generator: torch.Generator
 ) -> tuple[Float[Tensor, "rows units"], Float[Tensor, "rows units"]]:
     """y and z for `rows` examples; set g of the sticks serves the g-th part of them."""
-    shape = _shape(location, rows)
-    y, z = sample(location[:, None], temperature, generator, shape)
-    return y.flatten(0, 1)[:rows], z.flatten(0, 1)[:rows]
+    y, z = sample(location[:, None], temperature, generator, _shape(location, rows))
+    return _first(y, rows), _first(z, rows)
 
 
 def hard(location: Float[Tensor, "sets units"], rows: int, generator: torch.Generator) -> Float[Tensor, "rows units"]:
     """Bernoulli masks, on with probability sigmoid(location), in the same order as `relaxed`."""
-    return sample_bernoulli(logsigmoid(location)[:, None], generator, _shape(location, rows)).flatten(0, 1)[:rows]
+    drawn = sample_bernoulli(logsigmoid(location)[:, None], generator, _shape(location, rows))
+    return _first(drawn, rows)
 
 
 def kl_masks(
@@ -52,6 +52,11 @@ def kl_masks(
     share = _shape(location, len(y))[1]
     spread, prior_spread = (each.repeat_interleave(share, 0)[: len(y)] for each in (location, prior_location))
     return kl_concrete(y, spread, temperature, prior_spread, prior_temperature).sum(-1).mean()
+
+
+def _first(masks: Tensor, rows: int) -> Tensor:
+    masks = masks.flatten(0, 1)
+    return masks if len(masks) == rows else masks[:rows]  # a slice would cost a copy in the backward pass
 
 
 def _shape(location: Tensor, rows: int) -> tuple[int, int, int]:

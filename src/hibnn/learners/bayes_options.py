@@ -89,6 +89,8 @@ class HierarchicalOptions(BuffetOptions):
     """An H-IBP: sticks shared by all layers (HIBNN)."""
 
     depth: int = 2
+    stick_sets: int = 4
+    """sets of sticks drawn for each minibatch; each needs children for every layer"""
     child_alpha: float = 4.0
     """concentration alpha_j of each layer's probabilities around the shared ones"""
     child_alpha_step: float = 0.0

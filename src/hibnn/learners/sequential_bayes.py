@@ -5,6 +5,7 @@ q_t = argmin_q  KL(q || q_{t-1}) - E_q[log p(D_t | w, z)]        (paper, equatio
 
 import math
 from collections.abc import Iterator
+from functools import reduce
 
 import torch
 from torch import Tensor
@@ -102,7 +103,7 @@ class SequentialBayes(NetworkLearner):
         terms = negative_elbo(
             self.bayesian, x, y, self.task, len(self.x), Categorical(), self.draws, generator, kl_weight
         )
-        total = torch.stack(list(terms.values())).sum()
+        total = reduce(torch.add, terms.values())
         check_finite(total, terms, self.task, step)
         self.optimiser.zero_grad()
         total.backward()

@@ -4,6 +4,7 @@ h_j = relu(h_{j-1} W_j) * z_j,    logits = h_J W_head        (paper, section 2.4
 """
 
 from collections.abc import Sequence
+from functools import reduce
 from itertools import pairwise
 from typing import cast
 
@@ -83,7 +84,7 @@ class BayesianMLP(HeadedNetwork):
 
     def kl_weights(self, head: int) -> Float[Tensor, ""]:
         """KL of the weights that `head` uses; every other head is still at its prior, where its KL is zero."""
-        return torch.stack([layer.kl() for layer in (*self.hidden_layers(), *self.heads_of(head))]).sum()
+        return reduce(torch.add, [layer.kl() for layer in (*self.hidden_layers(), *self.heads_of(head))])
 
     def posterior_becomes_prior(self) -> None:
         """Sequential Bayes, for weights and sticks."""
