@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from hibnn.distributions import stick_breaking
 from hibnn.distributions.beta import sample_beta, sample_log_odds
 from hibnn.distributions.concrete import sample
 from hibnn.distributions.stick_breaking import (
@@ -73,7 +74,8 @@ def test_masks_of_a_hierarchy_of_a_thousand_sticks_stay_finite(generator, alpha,
         assert_finite(value, *torch.autograd.grad(value, (a, b), retain_graph=True))
 
 
-def test_sampling_in_one_step_equals_sampling_sticks_and_multiplying_them():
+@pytest.mark.parametrize("odds", [False, True])
+def test_sampling_in_one_step_equals_sampling_sticks_and_multiplying_them(odds):
     concentrations = torch.tensor([[3.0, 0.5, 20.0], [1.0, 2.0, 0.7]], dtype=torch.float64)
     weights = torch.randn(8, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     values, gradients = [], []
@@ -81,11 +83,12 @@ def test_sampling_in_one_step_equals_sampling_sticks_and_multiplying_them():
         leaf = concentrations.clone().requires_grad_()
         generator = torch.Generator().manual_seed(2)
         if fused:
-            log_pi = sample_log_probabilities(leaf, 8, generator)
+            drawn = (stick_breaking.sample_log_odds if odds else sample_log_probabilities)(leaf, 8, generator)
         else:
             log_pi = log_probabilities(sample_beta(leaf[0], leaf[1], (8,), generator)[0])
-        (weights * log_pi).sum().backward()
-        values.append(log_pi.detach())
+            drawn = log_odds(log_pi) if odds else log_pi
+        (weights * drawn).sum().backward()
+        values.append(drawn.detach())
         gradients.append(leaf.grad)
     assert torch.allclose(*values)
     assert torch.allclose(*gradients)

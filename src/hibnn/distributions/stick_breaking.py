@@ -32,27 +32,44 @@ def sample_log_probabilities(
     concentrations: Float[Tensor, "2 units"], sets: int, generator: torch.Generator | None = None
 ) -> Float[Tensor, "sets units"]:
     """log pi of independent sets of sticks, reparameterised: `sample_beta` and `log_probabilities` in one."""
-    return _SampleLogProbabilities.apply(concentrations, sets, generator)  # pyright: ignore[reportReturnType]
+    return _SampleSticks.apply(concentrations, sets, generator, False)  # pyright: ignore[reportReturnType]
 
 
-class _SampleLogProbabilities(torch.autograd.Function):
+def sample_log_odds(
+    concentrations: Float[Tensor, "2 units"], sets: int, generator: torch.Generator | None = None
+) -> Float[Tensor, "sets units"]:
+    """The log odds of pi for independent sets of sticks: `sample_log_probabilities` and `log_odds` in one."""
+    return _SampleSticks.apply(concentrations, sets, generator, True)  # pyright: ignore[reportReturnType]
+
+
+class _SampleSticks(torch.autograd.Function):
     """With l the log odds of v: d log v / d l = 1 - v, and stick i enters every pi_k with k >= i."""
 
     @staticmethod
-    def forward(ctx, concentrations, sets, generator):
+    def forward(ctx, concentrations, sets, generator, odds):
         log_gamma, slopes = sample_log_gamma(concentrations, (sets,), generator)
         log_x, log_y = log_gamma.unbind(1)
-        odds = log_x - log_y
-        ctx.save_for_backward(slopes.mul_(torch.sigmoid(-odds).unsqueeze(1)))
-        return logsigmoid(odds).cumsum(-1)
+        stick_odds = log_x - log_y
+        slopes.mul_(torch.sigmoid(-stick_odds).unsqueeze(1))
+        log_pi = logsigmoid(stick_odds).cumsum(-1)
+        ctx.odds = odds
+        if not odds:
+            ctx.save_for_backward(slopes)
+            return log_pi
+        complement = _complement(log_pi)
+        ctx.save_for_backward(slopes, complement)
+        return log_pi.sub_(complement.log())
 
     @staticmethod
     @once_differentiable
     def backward(ctx, gradient):  # pyright: ignore[reportIncompatibleMethodOverride]
-        (slopes,) = ctx.saved_tensors
-        from_here_on = gradient.sum(-1, keepdim=True) - gradient.cumsum(-1) + gradient
-        to_a, to_b = (slopes * from_here_on.unsqueeze(1)).sum(0)
-        return torch.stack((to_a, to_b.neg_())), None, None
+        slopes = ctx.saved_tensors[0]
+        if ctx.odds:
+            gradient = gradient / ctx.saved_tensors[1]
+        from_here_on = gradient.flip(-1).cumsum(-1).flip(-1)
+        to_concentrations = torch.einsum("spk,sk->pk", slopes, from_here_on)
+        to_concentrations[1].neg_()
+        return to_concentrations, None, None, None
 
 
 def expected_probabilities(a: Float[Tensor, "*draws units"], b: Float[Tensor, "*draws units"]) -> Tensor:
@@ -70,8 +87,7 @@ class _LogOdds(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, log_pi):
-        smallest = torch.finfo(log_pi.dtype).tiny ** 0.5
-        complement = torch.expm1(log_pi).neg_().clamp_(min=smallest)
+        complement = _complement(log_pi)
         ctx.save_for_backward(complement)
         return log_pi - complement.log()
 
@@ -80,3 +96,8 @@ class _LogOdds(torch.autograd.Function):
     def backward(ctx, gradient):  # pyright: ignore[reportIncompatibleMethodOverride]
         (complement,) = ctx.saved_tensors
         return gradient / complement
+
+
+def _complement(log_pi: Tensor) -> Tensor:
+    """1 - pi, not smaller than the square root of the smallest normal number."""
+    return torch.expm1(log_pi).neg_().clamp_(min=torch.finfo(log_pi.dtype).tiny ** 0.5)

@@ -20,8 +20,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
+from hibnn.distributions import stick_breaking
 from hibnn.distributions.beta import sample_log_odds, total_kl_beta
-from hibnn.distributions.stick_breaking import expected_probabilities, log_odds, sample_log_probabilities
 
 SMALLEST_CONCENTRATION = 0.01
 """Added to the concentrations of sticks, as in the authors' code, so that none reaches zero."""
@@ -42,16 +42,28 @@ class Sticks(nn.Module):
     def concentrations(self) -> Float[Tensor, "2 units"]:
         return softplus(self.raw) + SMALLEST_CONCENTRATION
 
+    def either(self, from_prior: bool) -> Float[Tensor, "2 units"]:
+        """The concentrations of the prior or of the posterior."""
+        return self.prior if from_prior else self.concentrations()
+
     def sample_log_pi(
         self, sets: int, generator: torch.Generator, from_prior: bool = False
     ) -> Float[Tensor, "sets units"]:
         """log pi of independent sets of sticks, reparameterised."""
-        return sample_log_probabilities(self.prior if from_prior else self.concentrations(), sets, generator)
+        return stick_breaking.sample_log_probabilities(
+            self.prior if from_prior else self.concentrations(), sets, generator
+        )
+
+    def sample_log_odds(
+        self, sets: int, generator: torch.Generator, from_prior: bool = False
+    ) -> Float[Tensor, "sets units"]:
+        """log pi - log(1 - pi) of independent sets of sticks, reparameterised."""
+        return stick_breaking.sample_log_odds(self.either(from_prior), sets, generator)
 
     def expected_pi(self) -> Float[Tensor, " units"]:
         """E[pi_k] = prod_{i<=k} a_i / (a_i + b_i)."""
         a, b = self.concentrations().detach()
-        return expected_probabilities(a, b)
+        return stick_breaking.expected_probabilities(a, b)
 
     def kl(self) -> Float[Tensor, ""]:
         return total_kl_beta(self.concentrations(), self.prior)
@@ -93,7 +105,7 @@ class IndependentBuffet(Buffet):
     """IBP: sticks of its own for each layer."""
 
     def sample_log_odds(self, sets: int, generator: torch.Generator, from_prior: bool = False) -> list[Tensor]:
-        return [log_odds(sticks.sample_log_pi(sets, generator, from_prior)) for sticks in self.each()]
+        return [sticks.sample_log_odds(sets, generator, from_prior) for sticks in self.each()]
 
     def expected_pi(self) -> list[Tensor]:
         return [sticks.expected_pi() for sticks in self.each()]
