@@ -64,7 +64,7 @@ class SequentialBayes(NetworkLearner):
             self.buffet.child_alpha = self.options.child_alpha_of(task)
 
     def preprocess(self, x: Tensor) -> Tensor:
-        """Standardise every example: brightness and contrast are directions along which old tasks' answers drift."""
+        """Standardise every example, which lowers forgetting (paper/search.md)."""
         if self.options.standardise == 0:
             return x
         centred = x - x.mean(-1, keepdim=True)
