@@ -8,13 +8,20 @@ from checks import check_learner, learn, probabilities, small_benchmark, small_l
 from hibnn.errors import UserError
 from hibnn.experiments import Experiment, run
 from hibnn.experiments.checkpoint import read_state, write_state
+from hibnn.learners.den import Den
 from hibnn.learners.den_options import DenOptions
 from hibnn.learners.den_sparsity import drifted_units, group_soft_threshold, selected_units
-from hibnn.scenarios import Scenario
+from hibnn.scenarios import Benchmark, Scenario
 from hibnn.scenarios.base import Portion, Task
 
 GROWING = {"loss_threshold": 0.0, "split_threshold": 0.01, "epochs": 3}
 """Every later task expands and splits."""
+
+
+def small_den(benchmark: Benchmark, **options) -> Den:
+    learner = small_learner("den", benchmark, **options)
+    assert isinstance(learner, Den)
+    return learner
 
 
 def test_den_is_a_learner(tmp_path):
@@ -24,7 +31,7 @@ def test_den_is_a_learner(tmp_path):
 @pytest.mark.parametrize("hidden", [(20,), (12, 10), (8, 7, 6)])
 def test_with_time_stamps_old_answers_stay_bit_for_bit(hidden):
     benchmark = small_benchmark()
-    learner = small_learner("den", benchmark, hidden=hidden, **GROWING)
+    learner = small_den(benchmark, hidden=hidden, **GROWING)
     answers = []
     for task in benchmark.tasks:
         learner.begin(task)
@@ -40,7 +47,7 @@ def test_with_time_stamps_old_answers_stay_bit_for_bit(hidden):
 @pytest.mark.parametrize("hidden", [(20,), (12, 10)])
 def test_without_time_stamps_old_answers_change(hidden):
     benchmark = small_benchmark()
-    learner = small_learner("den", benchmark, hidden=hidden, timestamps=False, **GROWING)
+    learner = small_den(benchmark, hidden=hidden, timestamps=False, **GROWING)
     learn(learner, benchmark.tasks[0])
     before = probabilities(learner, benchmark)
     learn(learner, benchmark.tasks[1])
@@ -50,7 +57,7 @@ def test_without_time_stamps_old_answers_change(hidden):
 @pytest.mark.parametrize(("epochs", "timestamps"), [(1, True), (4, True), (7, True), (10, True), (10, False)])
 def test_a_task_goes_on_exactly_from_a_state_stored_in_any_stage(epochs, timestamps, tmp_path):
     benchmark = small_benchmark(tasks=2)
-    first, second = (small_learner("den", benchmark, hidden=(8, 7), timestamps=timestamps, **GROWING) for _ in range(2))
+    first, second = (small_den(benchmark, hidden=(8, 7), timestamps=timestamps, **GROWING) for _ in range(2))
     learn(first, benchmark.tasks[0])
     first.begin(benchmark.tasks[1])
     for number in range(epochs):
@@ -77,7 +84,7 @@ def striped(stripes: int) -> Task:
 
 @pytest.mark.parametrize(("stripes", "grows"), [(2, False), (7, True)])
 def test_it_expands_on_a_harder_task_and_not_on_an_easy_one(stripes, grows):
-    learner = small_learner("den", small_benchmark(), batch_size=60, loss_threshold=0.2, split_limit=0)
+    learner = small_den(small_benchmark(), batch_size=60, loss_threshold=0.2, split_limit=0)
     learn(learner, striped(2))
     learn(learner, striped(stripes))
     assert (learner.active_units() > [20.0]) is grows
@@ -86,7 +93,7 @@ def test_it_expands_on_a_harder_task_and_not_on_an_easy_one(stripes, grows):
 @pytest.mark.parametrize(("group", "least", "most"), [(1e-4, 25, 30), (1.0, 20, 20)])
 def test_it_drops_new_units_that_the_group_penalty_made_useless(group, least, most):
     benchmark = small_benchmark()
-    learner = small_learner("den", benchmark, epochs=5, loss_threshold=0.0, split_limit=0, group=group)
+    learner = small_den(benchmark, epochs=5, loss_threshold=0.0, split_limit=0, group=group)
     learn(learner, benchmark.tasks[0])
     learn(learner, benchmark.tasks[1])
     assert least <= learner.active_units()[0] <= most
@@ -95,7 +102,7 @@ def test_it_drops_new_units_that_the_group_penalty_made_useless(group, least, mo
 @pytest.mark.parametrize(("drift", "splits"), [(0.0, True), (1e4, False)])
 def test_it_splits_units_that_the_drift_penalty_does_not_hold(drift, splits):
     benchmark = small_benchmark()
-    learner = small_learner("den", benchmark, epochs=8, expansion=0, drift=drift, split_threshold=0.1, split_limit=4)
+    learner = small_den(benchmark, epochs=8, expansion=0, drift=drift, split_threshold=0.1, split_limit=4)
     learn(learner, benchmark.tasks[0])
     learn(learner, benchmark.tasks[1])
     assert learner.active_units() == [24.0 if splits else 20.0]
@@ -104,7 +111,7 @@ def test_it_splits_units_that_the_drift_penalty_does_not_hold(drift, splits):
 @pytest.mark.parametrize(("timestamps", "moved"), [(True, 0), (False, 16)])
 def test_without_time_stamps_only_the_units_that_are_split_go_back(timestamps, moved):
     benchmark = small_benchmark()
-    learner = small_learner("den", benchmark, epochs=1, split_threshold=0.0, split_limit=4, timestamps=timestamps)
+    learner = small_den(benchmark, epochs=1, split_threshold=0.0, split_limit=4, timestamps=timestamps)
     learn(learner, benchmark.tasks[0])
     learner.begin(benchmark.tasks[1])
     learner.epoch(0)
@@ -116,7 +123,7 @@ def test_without_time_stamps_only_the_units_that_are_split_go_back(timestamps, m
 
 def test_each_stage_changes_only_what_it_trains():
     benchmark = small_benchmark()
-    learner = small_learner("den", benchmark, hidden=(8, 7), **GROWING)
+    learner = small_den(benchmark, hidden=(8, 7), **GROWING)
     learn(learner, benchmark.tasks[0])
     learner.begin(benchmark.tasks[1])
     old = [weight.detach().clone() for weight, _ in learner.mlp.layers()]
@@ -133,11 +140,11 @@ def test_each_stage_changes_only_what_it_trains():
 
 def test_units_that_the_head_does_not_read_are_not_retrained():
     benchmark = small_benchmark()
-    learner = small_learner("den", benchmark, epochs=1)
+    learner = small_den(benchmark, epochs=1)
     learn(learner, benchmark.tasks[0])
     learner.begin(benchmark.tasks[1])
     learner.epoch(0)
-    learner.mlp.heads[1].weight.data[:, :15] = 0.0
+    learner.mlp.head(1)[0].data[:, :15] = 0.0
     before = learner.mlp.layers()[0][0].detach().clone()
     learner.epoch(1)
     after = learner.mlp.layers()[0][0]
@@ -149,7 +156,7 @@ def test_weights_from_inputs_without_signal_become_zero():
     benchmark = small_benchmark(tasks=1)
     split = benchmark.tasks[0].train.load()
     split.x[:, 3] = 0.0
-    learner = small_learner("den", benchmark, l1=5e-3)
+    learner = small_den(benchmark, l1=5e-3)
     learn(
         learner,
         Task("no signal in input 3", (0, 1), Portion(split.x, np.arange(120), split.y), benchmark.tasks[0].test),
@@ -163,7 +170,7 @@ def test_weight_decay_keeps_weights_small():
     benchmark = small_benchmark(tasks=1)
     norms = []
     for l2 in (0.0, 1.0):
-        learner = small_learner("den", benchmark, l2=l2)
+        learner = small_den(benchmark, l2=l2)
         learn(learner, benchmark.tasks[0])
         norms.append(learner.mlp.layers()[0][0].norm())
     assert norms[1] < 0.5 * norms[0]
@@ -171,14 +178,14 @@ def test_weight_decay_keeps_weights_small():
 
 def test_the_learning_rate_decays_within_a_stage_and_starts_anew_with_the_next():
     benchmark = small_benchmark()
-    learner = small_learner("den", benchmark, epochs=2, decay=1e-12, l1=0.0)
+    learner = small_den(benchmark, epochs=2, decay=1e-12, l1=0.0)
     moved = []
     for task in benchmark.tasks[:2]:
         learner.begin(task)
         for number in range(learner.epochs):
-            before = learner.mlp.heads[-1].bias.detach().clone()
+            before = learner.mlp.head(-1)[1].detach().clone()
             learner.epoch(number)
-            moved.append(not torch.allclose(learner.mlp.heads[-1].bias, before, atol=1e-9))
+            moved.append(not torch.allclose(learner.mlp.head(-1)[1], before, atol=1e-9))
         learner.end()
     assert moved == [True, False] * 5
 

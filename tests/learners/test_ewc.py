@@ -163,6 +163,9 @@ def test_what_is_kept_is_counted_and_does_not_grow_with_the_tasks():
     network = 8 * 20 + 20 + 20 * 2 + 2
     assert learner.parameter_count() == 3 * network
     assert sum(value.numel() for value in learner.state().tensors.values()) == 3 * network
+    learner.begin(small_benchmark(Scenario.DOMAIN).tasks[0])
+    learner.epoch(0)
+    assert learner.parameter_count() == 3 * network
 
 
 def test_the_published_settings_are_options_of_each_benchmark_and_scenario():

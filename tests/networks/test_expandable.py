@@ -10,7 +10,7 @@ from hibnn.networks.expandable import ExpandableMLP, leading_block, logits
 def network(request, generator):
     network = ExpandableMLP(6, request.param, generator)
     network.add_head(2, generator)
-    torch.nn.init.normal_(network.heads[0].weight, generator=generator)
+    torch.nn.init.normal_(network.head(0)[0], generator=generator)
     return network
 
 
@@ -40,7 +40,7 @@ def test_the_network_of_earlier_widths_answers_exactly_as_before(network, x, gen
 def test_dropping_useless_units_changes_no_answer(network, x, generator):
     widths = network.widths
     network.expand(4, generator)
-    torch.nn.init.normal_(network.heads[0].weight, generator=generator)
+    torch.nn.init.normal_(network.head(0)[0], generator=generator)
     for (weight, bias), first in zip(network.layers(), widths, strict=True):
         weight.data[first : first + 2], bias.data[first : first + 2] = 0.0, 0.0
     before = network(x, 0)
