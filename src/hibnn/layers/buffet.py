@@ -18,10 +18,11 @@ from functools import reduce
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 from torch.nn.functional import softplus
 
 from hibnn.distributions import stick_breaking
-from hibnn.distributions.beta import sample_log_odds, total_kl_beta
+from hibnn.distributions.beta import sample_log_odds, total_kl_beta, total_kl_with_slopes
 
 SMALLEST_CONCENTRATION = 0.01
 """Added to the concentrations of sticks, as in the authors' code, so that none reaches zero."""
@@ -50,15 +51,17 @@ class Sticks(nn.Module):
         self, sets: int, generator: torch.Generator, from_prior: bool = False
     ) -> Float[Tensor, "sets units"]:
         """log pi of independent sets of sticks, reparameterised."""
-        return stick_breaking.sample_log_probabilities(
-            self.prior if from_prior else self.concentrations(), sets, generator
-        )
+        return stick_breaking.sample_log_probabilities(self.either(from_prior), sets, generator)
 
     def sample_log_odds(
         self, sets: int, generator: torch.Generator, from_prior: bool = False
     ) -> Float[Tensor, "sets units"]:
         """log pi - log(1 - pi) of independent sets of sticks, reparameterised."""
         return stick_breaking.sample_log_odds(self.either(from_prior), sets, generator)
+
+    def sample_with_kl(self, sets: int, generator: torch.Generator, odds: bool) -> tuple[Tensor, Tensor]:
+        """`sample_log_odds` (or `sample_log_pi`) and `kl` from one pass over the sticks, for training."""
+        return _SampleWithKl.apply(self.raw, self.prior, sets, generator, odds)  # pyright: ignore[reportReturnType]
 
     def expected_pi(self) -> Float[Tensor, " units"]:
         """E[pi_k] = prod_{i<=k} a_i / (a_i + b_i)."""
@@ -86,6 +89,12 @@ class Buffet(nn.Module, ABC):
         """log pi - log(1 - pi) of each layer's neurons, for independent sets of sticks."""
 
     @abstractmethod
+    def sample_with_kl(
+        self, sets: int, generator: torch.Generator
+    ) -> tuple[list[Float[Tensor, "sets units"]], Float[Tensor, ""]]:
+        """The same draws of the posterior, with KL(q(v) || p(v)) from the same pass."""
+
+    @abstractmethod
     def expected_pi(self) -> list[Float[Tensor, " units"]]:
         """E[pi] for each layer."""
 
@@ -107,6 +116,10 @@ class IndependentBuffet(Buffet):
     def sample_log_odds(self, sets: int, generator: torch.Generator, from_prior: bool = False) -> list[Tensor]:
         return [sticks.sample_log_odds(sets, generator, from_prior) for sticks in self.each()]
 
+    def sample_with_kl(self, sets: int, generator: torch.Generator) -> tuple[list[Tensor], Tensor]:
+        odds, kls = zip(*(sticks.sample_with_kl(sets, generator, odds=True) for sticks in self.each()), strict=True)
+        return list(odds), reduce(torch.add, kls)
+
     def expected_pi(self) -> list[Tensor]:
         return [sticks.expected_pi() for sticks in self.each()]
 
@@ -120,7 +133,14 @@ class HierarchicalBuffet(Buffet):
         self.child_alpha = child_alpha
 
     def sample_log_odds(self, sets: int, generator: torch.Generator, from_prior: bool = False) -> list[Tensor]:
-        log_pi = self.each()[0].sample_log_pi(sets, generator, from_prior)
+        return self.sample_children(self.each()[0].sample_log_pi(sets, generator, from_prior), generator)
+
+    def sample_with_kl(self, sets: int, generator: torch.Generator) -> tuple[list[Tensor], Tensor]:
+        log_pi, kl = self.each()[0].sample_with_kl(sets, generator, odds=False)
+        return self.sample_children(log_pi, generator), kl
+
+    def sample_children(self, log_pi: Float[Tensor, "sets units"], generator: torch.Generator) -> list[Tensor]:
+        """The log odds of each layer's neurons around the global sticks."""
         on, off = child_concentrations(log_pi, self.child_alpha)
         layers = len(self.widths)
         drawn = sample_log_odds(on.expand(layers, -1, -1), off.expand(layers, -1, -1), (), generator)
@@ -129,6 +149,25 @@ class HierarchicalBuffet(Buffet):
     def expected_pi(self) -> list[Tensor]:
         pi = self.each()[0].expected_pi()
         return [pi[:width] for width in self.widths]
+
+
+class _SampleWithKl(torch.autograd.Function):
+    """From the parameters of sticks to their draws and their divergence: small tensors cost by the call."""
+
+    @staticmethod
+    def forward(ctx, raw, prior, sets, generator, odds):
+        concentrations = softplus(raw).add_(SMALLEST_CONCENTRATION)
+        value, *saved = stick_breaking.draw(concentrations, sets, generator, odds)
+        kl, slopes = total_kl_with_slopes(concentrations, prior)
+        ctx.save_for_backward(raw, slopes, *saved)
+        return value, kl
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient, to_kl):  # pyright: ignore[reportIncompatibleMethodOverride]
+        raw, slopes, *saved = ctx.saved_tensors
+        to_concentrations = stick_breaking.pull_back(gradient, *saved).addcmul_(slopes, to_kl)
+        return to_concentrations.mul_(raw.sigmoid()), None, None, None, None
 
 
 def child_concentrations(log_pi: Tensor, child_alpha: float) -> tuple[Tensor, Tensor]:

@@ -64,7 +64,7 @@ class BuffetOptions(BayesOptions):
     """of the relaxed masks (the paper's lambda 1)"""
     prior_temperature: float | None = None
     """of the masks' prior (lambda 2); the same unless given"""
-    stick_sets: int = 16
+    stick_sets: int = 8
     """sets of sticks drawn for each minibatch"""
     relaxation: Relaxation = Relaxation.ODDS
     """location of the relaxed masks: the log odds, or log pi as in the paper"""
