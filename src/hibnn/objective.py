@@ -94,8 +94,10 @@ def training_masks(
 def authors_child_kl(buffet: HierarchicalBuffet, sets: int, generator: torch.Generator) -> Tensor:
     """sum_j KL(Beta(alpha_j p, alpha_j (1-p)) || the same of the prior), p being pi0 averaged over `sets` draws."""
     (sticks,) = buffet.each()
-    posterior, prior = (
-        child_concentrations(sticks.sample_log_pi(sets, generator, from_prior).exp().mean(0).log(), buffet.child_alpha)
-        for from_prior in (False, True)
-    )
+
+    def concentrations(from_prior: bool) -> tuple[Tensor, Tensor]:
+        pi = sticks.values(from_prior).sample_log_pi(sets, generator).exp().mean(0)
+        return child_concentrations(pi.log(), buffet.child_alpha)
+
+    posterior, prior = concentrations(False), concentrations(True)
     return kl_beta(*posterior, *prior).sum() * len(buffet.widths)

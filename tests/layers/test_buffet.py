@@ -9,14 +9,14 @@ from statistics_helpers import assert_mean
 def test_prior_sticks_switch_units_on_with_geometric_probability(generator):
     alpha, units = 4.0, 6
     sticks = Sticks(units, alpha, start=alpha)
-    pi = sticks.sample_log_pi(20_000, generator, from_prior=True).exp()
+    pi = sticks.values(from_prior=True).sample_log_pi(20_000, generator).exp()
     assert_mean(pi, (alpha / (alpha + 1)) ** torch.arange(1, units + 1))
 
 
 def test_posterior_sticks_start_where_they_are_told_and_expect_what_they_draw(generator):
     sticks = Sticks(5, alpha=3.0, start=20.0)
     assert torch.allclose(sticks.concentrations(), torch.tensor([[20.0], [1.0]]).expand(2, 5), rtol=1e-5)
-    assert_mean(sticks.sample_log_pi(20_000, generator).exp().detach(), sticks.expected_pi())
+    assert_mean(sticks.values().sample_log_pi(20_000, generator).exp().detach(), sticks.values().expected_pi())
 
 
 def test_each_layer_of_an_ibp_has_sticks_of_its_own(generator):
@@ -30,7 +30,7 @@ def test_each_layer_of_an_ibp_has_sticks_of_its_own(generator):
 def test_the_children_of_a_hierarchical_buffet_scatter_around_the_shared_sticks(generator):
     buffet = HierarchicalBuffet(Sticks(4, 3.0, 3.0), [4, 2], child_alpha=5.0)
     first, second = buffet.sample_log_odds(40_000, generator)
-    expected = buffet.each()[0].expected_pi()
+    expected = buffet.values()[0].expected_pi()
     assert_mean(first.sigmoid().detach(), expected)
     assert_mean(second.sigmoid().detach(), expected[:2])
     together = (first[:, 0].sigmoid() - expected[0]) * (second[:, 0].sigmoid() - expected[0])
