@@ -28,6 +28,7 @@ from hibnn.learners import State
 from hibnn.scenarios import Benchmark
 
 CHECKPOINT, PREVIOUS = "checkpoint.safetensors", "checkpoint.previous.safetensors"
+NEXT = ".checkpoint.part"
 STALE = (CHECKPOINT, PREVIOUS, "structure.safetensors", "predictions.safetensors", "model.safetensors")
 
 
@@ -77,9 +78,10 @@ class RunFolder:
         """Write a checkpoint and keep the one before it."""
         with writing_to(self.path):
             facts = state.facts | {"experiment": experiment.digest, "metrics": self.log.position()}
+            write_state(self.path / NEXT, State(state.tensors, facts))
             if (self.path / CHECKPOINT).exists():
                 os.replace(self.path / CHECKPOINT, self.path / PREVIOUS)
-            write_state(self.path / CHECKPOINT, State(state.tensors, facts))
+            os.replace(self.path / NEXT, self.path / CHECKPOINT)
 
     def resume(self, experiment: Experiment, note: Callable[[str], None]) -> State | None:
         """The newest checkpoint that is whole and fits; without one the folder is cleared for a new start."""
