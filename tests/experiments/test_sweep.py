@@ -48,7 +48,7 @@ def test_a_sweep_writes_a_result_for_every_run_and_repeats_none(grid, tmp_path):
 def test_a_run_that_fails_is_tried_once_more_and_does_not_stop_the_others(grid, tmp_path, monkeypatch):
     calls = []
 
-    def fail_for_joint(experiment, folder):
+    def fail_for_joint(experiment, folder, patience):
         calls.append(experiment.method)
         if experiment.method == "joint":
             raise RuntimeError("no luck")
