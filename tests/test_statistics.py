@@ -78,3 +78,19 @@ def test_the_sentence_says_when_the_seeds_are_too_few():
     alike = compare(by_seed([1.0, 2, 3, 4, 5, 6]), by_seed([2.0, 1, 4, 3, 6, 5]))
     assert "the same mean" in sentence("ibnn", "vcl", alike)
     assert "not more than chance would do" in sentence("ibnn", "vcl", alike)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [5, 10])
+def test_with_few_seeds_bca_covers_the_mean_no_better_than_the_percentile_interval(count):
+    random, hits = np.random.default_rng(0), {"percentile": 0, "BCa": 0, "t": 0}
+    for number in range(400):
+        values = random.normal(size=count)
+        for method in ("percentile", "BCa"):
+            found = stats.bootstrap((values,), np.mean, n_resamples=999, method=method, rng=number).confidence_interval
+            hits[method] += found.low <= 0 <= found.high
+        hits["t"] += abs(values.mean()) <= stats.t.ppf(0.975, count - 1) * stats.sem(values)
+    print(count, {method: hit / 400 for method, hit in hits.items()})
+    spread = (2 * 400 * 0.85 * 0.15) ** 0.5
+    assert abs(hits["percentile"] - hits["BCa"]) < 5 * spread
+    assert hits["percentile"] < hits["t"]

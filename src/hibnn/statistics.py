@@ -62,8 +62,9 @@ def summarise(values: Sequence[float], confidence: float = 1 - LEVEL) -> Summary
 def bootstrap_interval(values: np.ndarray, confidence: float = 1 - LEVEL) -> tuple[float, float]:
     """Percentile bootstrap of the mean, the same for the same values.
 
-    BCa would also correct for skewness, but estimates it from n jackknife values, which is noise for n = 5, and has no
-    answer when all values are equal.
+    With five seeds BCa is no better (its acceleration comes from five jackknife values) and it has no answer when all
+    values are equal. Either is too narrow: of 400 samples of five normal values the percentile interval held the mean
+    in 82 %, BCa in 83 %, Student's t in 94 %; of ten values in 90, 93 and 95 % (tests/test_statistics.py, slow).
     """
     found = stats.bootstrap(
         (values,), np.mean, n_resamples=RESAMPLES, confidence_level=confidence, method="percentile", rng=0
