@@ -15,7 +15,7 @@ from hibnn.evaluation import Score
 from hibnn.experiments import Experiment, run
 from hibnn.experiments.experiment import Heads
 from hibnn.learners import Method, find_method
-from hibnn.presets import Preset, preset
+from hibnn.presets import preset
 from hibnn.scenarios import EvaluateOn, Scenario
 
 CONFIG = (tyro.conf.EnumChoicesFromValues, tyro.conf.FlagCreatePairsOff)
@@ -26,8 +26,8 @@ Device = Literal["cpu", "cuda", "mps"]
 class RunArguments:
     """What every run can be told, whatever its method."""
 
-    preset: Preset = "default"
-    """our defaults for this benchmark, or the paper's settings; options given here go before either"""
+    preset: str = "default"
+    """default: ours for this benchmark; paper: the paper's settings; or a TOML file; options given here go before it"""
     dataset: str
     """benchmark: split-digits, split-mnist, permuted-mnist, difficulty, ..."""
     scenario: str

@@ -2,11 +2,13 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from hibnn.errors import UserError
+from hibnn.errors import UserError, unknown
 from hibnn.learners.base import Learner, Setting, State
 from hibnn.learners.training import pack_optimiser, unpack_optimiser
 from hibnn.networks.heads import HeadedNetwork, Layout
@@ -42,6 +44,19 @@ def check_option(options: NetworkOptions, name: str, good: bool, wanted: str) ->
     """Refuse an option's value in a sentence."""
     if not good:
         raise UserError(f"{name.replace('_', '-')} must be {wanted}, not {getattr(options, name)}.")
+
+
+def plain_option(options: type[NetworkOptions], name: str, value: Any) -> Any:
+    """A value from JSON or TOML as its option's type: lists become tuples, words become members of their enumeration."""
+    default = getattr(options(), name, None)
+    if isinstance(value, list):
+        return tuple(value)
+    if not isinstance(default, StrEnum):
+        return value
+    kind = type(default)
+    if value not in list(kind):
+        raise unknown(name.replace("_", "-"), str(value), kind)
+    return kind(value)
 
 
 class NetworkLearner(Learner, ABC):
