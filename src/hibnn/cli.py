@@ -12,6 +12,7 @@ COMMANDS = {
     "demo": "watch a network learn five tasks in sequence (under a minute)",
     "run": "learn a benchmark with a method and write the result",
     "sweep": "run everything a TOML file describes, over all cores",
+    "search": "find good options on validation data, and write them as a preset",
     "runs": "list runs, grouped over seeds",
     "show": "show one run: settings, state, accuracies, curves",
     "compare": "compare two methods seed by seed",

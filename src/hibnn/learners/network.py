@@ -47,7 +47,7 @@ def check_option(options: NetworkOptions, name: str, good: bool, wanted: str) ->
 
 
 def plain_option(options: type[NetworkOptions], name: str, value: Any) -> Any:
-    """A value from JSON or TOML as its option's type: lists become tuples, words become members of their enumeration."""
+    """A value from JSON or TOML as its option's type: lists become tuples, words members of their enumeration."""
     default = getattr(options(), name, None)
     if isinstance(value, list):
         return tuple(value)
