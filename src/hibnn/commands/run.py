@@ -17,6 +17,7 @@ from hibnn.experiments.experiment import Heads
 from hibnn.learners import Method, find_method
 from hibnn.presets import preset
 from hibnn.scenarios import EvaluateOn, Scenario
+from hibnn.trackers import TrackerName, tracking
 
 CONFIG = (tyro.conf.EnumChoicesFromValues, tyro.conf.FlagCreatePairsOff)
 Device = Literal["cpu", "cuda", "mps"]
@@ -60,6 +61,8 @@ class RunArguments:
     """show no progress"""
     json: bool = False
     """print the result as JSON"""
+    track: TrackerName | None = None
+    """also write curves for a dashboard, below the folder of the run; off unless named"""
 
 
 def main(arguments: list[str]) -> int:
@@ -77,7 +80,7 @@ def main(arguments: list[str]) -> int:
         folder = parsed.out
         if folder is not None and len(experiments) > 1:
             folder = folder / f"seed-{experiment.seed}"
-        with open_display(parsed.quiet) as display:
+        with open_display(parsed.quiet) as shown, tracking(parsed.track, shown, folder) as display:
             results.append(run(experiment, folder, display=display, device=parsed.device, force=parsed.force))
     if parsed.json:
         print(json.dumps(results if len(results) > 1 else results[0], indent=2))
