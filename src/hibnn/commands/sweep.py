@@ -10,6 +10,7 @@ import tyro
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from hibnn.commands.plan import print_plan
 from hibnn.experiments.sweep import Outcome, read_sweep, sweep
 
 
@@ -25,7 +26,7 @@ class SweepArguments:
     out: Path = Path("runs")
     """folder in which every run gets its own"""
     dry_run: bool = False
-    """only list the runs"""
+    """only list the runs, with an estimate of the time they take"""
 
 
 def main(arguments: list[str]) -> int:
@@ -34,8 +35,7 @@ def main(arguments: list[str]) -> int:
     experiments = read_sweep(parsed.file, parsed.seeds)
     console = Console(stderr=True)
     if parsed.dry_run:
-        for experiment in experiments:
-            print(experiment.method, experiment.dataset, experiment.scenario, f"seed {experiment.seed}")
+        print_plan(experiments, parsed.out, parsed.workers)
         return 0
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     context = multiprocessing.get_context("spawn")
