@@ -47,7 +47,7 @@ class Comparison:
         return self.least_p <= LEVEL
 
 
-def summarise(values: Sequence[float], confidence: float = 1 - LEVEL) -> Summary:
+def summarise(values: Sequence[float] | np.ndarray, confidence: float = 1 - LEVEL) -> Summary:
     """Mean, standard error and bootstrap interval of a few values."""
     array = np.asarray(values, dtype=float)
     if array.size == 0 or not np.isfinite(array).all():
@@ -91,7 +91,7 @@ def paired_p(left: np.ndarray, right: np.ndarray) -> float:
         _mean_difference,
         permutation_type="samples",
         vectorized=True,
-        n_resamples=np.inf if len(left) <= EXACT_UP_TO else RESAMPLES,
+        n_resamples=2 ** len(left) if len(left) <= EXACT_UP_TO else RESAMPLES,
         alternative="two-sided",
         rng=0,
     )

@@ -50,7 +50,7 @@ def main(arguments: list[str]) -> int:
         ProcessPoolExecutor(parsed.workers, mp_context=context) as executor,
     ):
         path, line = find_best(problem, parsed, out, executor, progress)
-    console.print(f"{line}; written to {path}.", highlight=False, markup=False)
+    console.print(f"{line}; written to {path}.", highlight=False, markup=False, soft_wrap=True)
     return 0
 
 
@@ -69,11 +69,12 @@ def find_best(
 
     best = search(problem, parsed.trials, out, executor, workers=parsed.workers, sampler=parsed.sampler, on_done=show)
     accuracies = fresh(problem, best.params, out, executor, progress)
-    line = f"best of {parsed.trials} trials: {_words(best.params)}, {100 * (best.value or 0):.2f} % on validation data"
+    count = f"{parsed.trials} trial{'s' * (parsed.trials > 1)}"
+    line = f"best of {count}: {_words(best.params)}, {100 * (best.value or 0):.2f} % on validation data"
     if accuracies:
         mean, error = mean_and_error(accuracies)
         spread = "" if error is None else f" ± {100 * error:.2f}"
-        line += f", {100 * mean:.2f}{spread} % over {len(accuracies)} fresh seeds"
+        line += f", {100 * mean:.2f}{spread} % over {len(accuracies)} fresh seed{'s' * (len(accuracies) > 1)}"
     path = out / "best.toml"
     with replacing(path) as temporary:
         temporary.write_text(to_toml(_preset(problem, best.params), f"{problem.name}, {line}"))

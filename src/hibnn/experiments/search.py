@@ -28,6 +28,8 @@ from hibnn.experiments.sweep import folder_of
 try:
     import optuna
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend
     from optuna.trial import FrozenTrial, Trial, TrialState
 except ImportError:
     raise UserError("searching needs optuna: pip install 'hibnn[search]'.") from None
@@ -148,7 +150,7 @@ class Reporter(Silent):
 def _load(out: Path) -> optuna.Study:
     """The study of a folder's journal, as any process may open it."""
     journal = out / JOURNAL
-    storage = optuna.storages.JournalStorage(optuna.storages.journal.JournalFileBackend(str(journal)))
+    storage = JournalStorage(JournalFileBackend(str(journal)))
     pruner = optuna.pruners.MedianPruner()
     return optuna.create_study(
         storage=storage, study_name="search", direction="maximize", load_if_exists=True, pruner=pruner
