@@ -1,6 +1,6 @@
 import json
 import tomllib
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -105,6 +105,15 @@ def test_a_trial_that_fails_is_entered_with_its_reason_and_counts(problem, tmp_p
     with pytest.raises(UserError, match="no trial has finished"):
         find(problem, 2, tmp_path)
     assert [trial.state.name for trial in open_study(tmp_path, problem).trials] == ["FAIL"] * 2
+
+
+def test_a_trial_whose_worker_died_is_entered_as_failed(problem, tmp_path, monkeypatch):
+    def die(*arguments):
+        raise BrokenExecutor
+
+    monkeypatch.setattr(module, "run_trial", die)
+    with pytest.raises(UserError, match="its worker died"):
+        find(problem, 1, tmp_path)
 
 
 @pytest.mark.usefixtures("instant")

@@ -9,7 +9,7 @@ With `tpe`, a trial is given up after a task if its accuracy so far is below the
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -69,7 +69,7 @@ def search(
     with _alone(out):
         study = open_study(out, problem, sampler)
         proposals = _proposals(study, problem, sampler, trials)
-        pending = {}
+        pending: dict[Future[Any], Trial] = {}
         while True:
             while len(pending) < workers and (trial := next(proposals, None)) is not None:
                 arguments = (problem.experiment(trial.params, SEED), out, trial.number, sampler == "tpe")
@@ -78,7 +78,7 @@ def search(
                 break
             for future in wait(pending, return_when=FIRST_COMPLETED).done:
                 trial = pending.pop(future)
-                accuracy, pruned, error = future.result()
+                accuracy, pruned, error = _outcome(future)
                 tell(study, trial, accuracy, pruned, error)
                 on_done(TrialOutcome(trial.number, trial.params, accuracy, pruned, error))
         return best_trial(study)
@@ -126,6 +126,13 @@ def run_trial(experiment: Experiment, out: Path, number: int, prune: bool) -> tu
         return None, True, str(error)
     except Exception as error:  # a worker must survive whatever a run does
         return None, False, f"{type(error).__name__}: {error}"
+
+
+def _outcome(future: Future[Any]) -> tuple[float | None, bool, str | None]:
+    try:
+        return future.result()
+    except Exception as error:  # `run_trial` raises nothing: its worker died
+        return None, False, f"its worker died ({type(error).__name__})"
 
 
 class Reporter(Silent):
