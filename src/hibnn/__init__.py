@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from hibnn.experiments import Experiment as Experiment
     from hibnn.experiments import run as run
     from hibnn.factorisation import factorise as factorise
+    from hibnn.lookup import results as results
     from hibnn.presets import options_for as options_for
-    from hibnn.runs import results as results
     from hibnn.scenarios import Scenario as Scenario
     from hibnn.scenarios import benchmark as benchmark
 
@@ -22,7 +22,7 @@ _HOMES = {
     "benchmark": "hibnn.scenarios",
     "factorise": "hibnn.factorisation",
     "options_for": "hibnn.presets",
-    "results": "hibnn.runs",
+    "results": "hibnn.lookup",
     "run": "hibnn.experiments",
 }
 __all__ = ["Experiment", "Scenario", "UserError", "benchmark", "factorise", "options_for", "results", "run"]

@@ -8,8 +8,8 @@ import tyro
 
 from hibnn.commands.runs import FRACTIONS, read_runs
 from hibnn.errors import UserError, unknown
-from hibnn.runs.records import METRICS, USUAL, Record
-from hibnn.runs.selection import select, values_by_seed
+from hibnn.lookup.records import METRICS, USUAL, Record
+from hibnn.lookup.selection import select, values_by_seed
 
 CELL = ("dataset", "scenario", "inference")
 UNUSUAL = ("tasks", "evaluate_on")

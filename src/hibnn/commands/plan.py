@@ -10,7 +10,7 @@ from rich.progress import track
 from hibnn.experiments.estimate import estimate, wall_clock
 from hibnn.experiments.experiment import Experiment
 from hibnn.experiments.sweep import folder_of
-from hibnn.runs.records import Defaults, changed
+from hibnn.lookup.records import Defaults, changed
 
 
 def print_plan(experiments: Sequence[Experiment], out: Path, workers: int) -> None:

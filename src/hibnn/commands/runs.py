@@ -15,9 +15,9 @@ from rich.progress import track
 from rich.table import Table
 
 from hibnn.errors import UserError
-from hibnn.runs.index import results
-from hibnn.runs.records import Record
-from hibnn.runs.selection import groups, select
+from hibnn.lookup.index import results
+from hibnn.lookup.records import Record
+from hibnn.lookup.selection import groups, select
 
 EACH = ("run", "status", "method", "dataset", "scenario", "inference", "seed", "changed")
 REASONS = 10

@@ -16,7 +16,7 @@ from hibnn.errors import UserError
 from hibnn.experiments.space import Problem, read_problem
 from hibnn.experiments.sweep import Outcome, sweep
 from hibnn.files import replacing
-from hibnn.runs.selection import mean_and_error
+from hibnn.lookup.selection import mean_and_error
 from hibnn.toml import to_toml
 
 

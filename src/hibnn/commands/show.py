@@ -13,9 +13,9 @@ from rich.table import Table
 from hibnn.display import matrix_table
 from hibnn.errors import UserError
 from hibnn.files import read_json
-from hibnn.runs.curves import read_metrics, series, sparkline
-from hibnn.runs.index import results
-from hibnn.runs.records import METRICS, Record, read_record
+from hibnn.lookup.curves import read_metrics, series, sparkline
+from hibnn.lookup.index import results
+from hibnn.lookup.records import METRICS, Record, read_record
 
 FILES = ("config", "env", "status", "result")
 
