@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ def series(rows: Sequence[dict[str, Any]]) -> dict[str, list[float | None]]:
 def _parts(values: Sequence[float | None], width: int) -> list[Sequence[float | None]]:
     count = min(width, len(values))
     edges = [round(number * len(values) / count) for number in range(count + 1)] if count else []
-    return [values[start:stop] for start, stop in zip(edges, edges[1:], strict=False)]
+    return [values[start:stop] for start, stop in pairwise(edges)]
 
 
 def _finite_mean(values: Sequence[float | None]) -> float | None:

@@ -52,7 +52,7 @@ def results(path: str | Path, *, track: Track = iter) -> list[Record]:
 
 
 def find_runs(root: Path) -> Iterator[tuple[str, State]]:
-    """Folders with a run's files and the state of these, as paths relative to the root; hidden folders are passed over."""
+    """Folders with a run's files and the state of these, named from the root; hidden folders are passed over."""
     waiting = [""]
     while waiting:
         folder = waiting.pop()

@@ -1,6 +1,6 @@
 """A run folder as one flat record: what was run, how far it came and why no further, and what came out.
 
-A record holds plain values under plain names: `run` (the folder), `status` with its `reason`, the experiment's settings,
+A record holds plain values under plain names: `run` (the folder), `status` with its `reason`, the settings,
 the options of the method, every number of the result, `changed` (what differs from the defaults) and `setting` (a hash
 of everything but the seed). What is not known is None, never zero.
 

@@ -45,7 +45,7 @@ def _same(value: Any, word: str) -> bool:
 
 
 def groups(records: Sequence[Record], metric: str = "acc") -> list[Record]:
-    """One row for runs that differ by their seed alone: how many have which status, and the mean over finished seeds."""
+    """One row for runs that differ by their seed alone: how many have which status, the mean over finished seeds."""
     if metric not in METRICS:
         raise unknown("metric", metric, METRICS)
     members: dict[tuple[Any, ...], list[Record]] = {}
