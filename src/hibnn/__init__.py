@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from hibnn.experiments import Experiment as Experiment
     from hibnn.experiments import run as run
     from hibnn.factorisation import factorise as factorise
+    from hibnn.lookup import results as results
     from hibnn.presets import options_for as options_for
     from hibnn.scenarios import Scenario as Scenario
     from hibnn.scenarios import benchmark as benchmark
@@ -21,9 +22,10 @@ _HOMES = {
     "benchmark": "hibnn.scenarios",
     "factorise": "hibnn.factorisation",
     "options_for": "hibnn.presets",
+    "results": "hibnn.lookup",
     "run": "hibnn.experiments",
 }
-__all__ = ["Experiment", "Scenario", "UserError", "benchmark", "factorise", "options_for", "run"]
+__all__ = ["Experiment", "Scenario", "UserError", "benchmark", "factorise", "options_for", "results", "run"]
 
 
 def __getattr__(name: str) -> Any:

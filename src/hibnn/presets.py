@@ -1,20 +1,26 @@
 """Presets: options for a method on a benchmark, ours or the paper's.
 
 Ours were searched on validation data (`paper/search.md`). The paper's follow its section "Experimental details" and,
-where it is silent, its authors' program.
+where it is silent, its authors' program. Further ones are files, as `hibnn search` writes them:
+
+    method = "ibnn"
+    preset = "default"       # what the options are changes of
+    [options]
+    alpha = 12.5
 """
 
-from typing import Any, Literal
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
 
-from hibnn.errors import unknown
+from hibnn.errors import UserError, unknown
 from hibnn.layers.masks import Relaxation
 from hibnn.learners import ewc, find_method, gem, si
 from hibnn.learners.network import NetworkOptions
 from hibnn.learners.schedule import Schedule
 from hibnn.objective import MaskKL
 from hibnn.scenarios import Scenario
-
-Preset = Literal["default", "paper"]
+from hibnn.toml import read_toml
 
 BAYESIAN = ("vcl", "mfvi", "ibnn", "hibnn")
 BUFFETS = ("ibnn", "hibnn")
@@ -24,8 +30,11 @@ PUBLISHED = {"ewc": ewc.published, "si": si.published, "gem": gem.published}
 def preset(name: str, method: str, dataset: str, scenario: Scenario = Scenario.TASK) -> dict[str, Any]:
     """The options in which a preset differs from the method's own defaults.
 
-    EWC, SI and GEM have their published strengths, which depend on the scenario, in either.
+    `name` is "default", "paper", or the path of a preset file. EWC, SI and GEM have their published strengths, which
+    depend on the scenario, in either.
     """
+    if name.endswith(".toml"):
+        return _from_file(Path(name), method, dataset, scenario)
     if name not in ("default", "paper"):
         raise unknown("preset", name, ("default", "paper"))
     settings = PUBLISHED[method](dataset, scenario) if method in PUBLISHED else {}
@@ -39,6 +48,18 @@ def options_for(
 ) -> NetworkOptions:
     """A method's options on a benchmark: a preset, with changes."""
     return find_method(method).options(**(preset(name, method, dataset, scenario) | changes))
+
+
+def _from_file(path: Path, method: str, dataset: str, scenario: Scenario) -> dict[str, Any]:
+    content = read_toml(path)
+    if content.get("method") != method:
+        raise UserError(f"{path} is a preset for {content.get('method', 'no method')}, not for {method}.")
+    values = content.get("options", {})
+    own = {field.name for field in fields(find_method(method).options)}
+    for option in values:
+        if option not in own:
+            raise unknown(f"option of {method} in {path}:", option, own)
+    return preset(content.get("preset", "default"), method, dataset, scenario) | values
 
 
 def _default(method: str, dataset: str) -> dict[str, Any]:

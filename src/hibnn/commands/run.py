@@ -17,8 +17,9 @@ from hibnn.experiments import Experiment, run
 from hibnn.experiments.experiment import Heads
 from hibnn.experiments.interrupt import noted_signals
 from hibnn.learners import Method, find_method
-from hibnn.presets import Preset, preset
+from hibnn.presets import preset
 from hibnn.scenarios import EvaluateOn, Scenario
+from hibnn.trackers import TrackerName, tracking
 
 CONFIG = (tyro.conf.EnumChoicesFromValues, tyro.conf.FlagCreatePairsOff)
 Device = Literal["cpu", "cuda", "mps"]
@@ -28,8 +29,8 @@ Device = Literal["cpu", "cuda", "mps"]
 class RunArguments:
     """What every run can be told, whatever its method."""
 
-    preset: Preset = "default"
-    """our defaults for this benchmark, or the paper's settings; options given here go before either"""
+    preset: str = "default"
+    """default: ours for this benchmark; paper: the paper's settings; or a TOML file; options given here go before it"""
     dataset: str
     """benchmark: split-digits, split-mnist, permuted-mnist, difficulty, ..."""
     scenario: str
@@ -63,6 +64,8 @@ class RunArguments:
     """show no progress"""
     json: bool = False
     """print the result as JSON"""
+    track: TrackerName | None = None
+    """also write curves for a dashboard, below the folder of the run; off unless named"""
 
 
 def main(arguments: list[str]) -> int:
@@ -81,7 +84,7 @@ def main(arguments: list[str]) -> int:
             folder = parsed.out
             if folder is not None and len(experiments) > 1:
                 folder = folder / f"seed-{experiment.seed}"
-            with open_display(parsed.quiet) as display:
+            with open_display(parsed.quiet) as shown, tracking(parsed.track, shown, folder) as display:
                 more = {"display": display, "device": parsed.device, "force": parsed.force, "stop": stop}
                 results.append(run(experiment, folder, **more))
     if parsed.json:

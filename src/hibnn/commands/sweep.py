@@ -8,6 +8,7 @@ from types import FrameType
 
 import tyro
 
+from hibnn.commands.plan import print_plan
 from hibnn.errors import Interruption, UserError
 from hibnn.experiments.engines import Engine, engine
 from hibnn.experiments.sweep import read_sweep, sweep
@@ -32,7 +33,7 @@ class SweepArguments:
     quick: bool = False
     """a trial with the settings of the file's [quick] table"""
     dry_run: bool = False
-    """only list the runs"""
+    """only list the runs, with an estimate of the time they take"""
 
 
 def main(arguments: list[str]) -> int:
@@ -44,8 +45,7 @@ def main(arguments: list[str]) -> int:
         raise UserError("--address is that of a Dask scheduler: add --engine dask.")
     experiments = read_sweep(parsed.file, parsed.seeds, parsed.quick)
     if parsed.dry_run:
-        for experiment in experiments:
-            print(experiment.method, experiment.dataset, experiment.scenario, f"seed {experiment.seed}")
+        print_plan(experiments, parsed.out, parsed.workers)
         return 0
     signal.signal(signal.SIGTERM, _interrupt)
     with open_sweep_display(len(experiments), parsed.workers) as display:

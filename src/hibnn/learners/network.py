@@ -7,7 +7,7 @@ from enum import StrEnum
 import torch
 from torch import Tensor
 
-from hibnn.errors import UserError
+from hibnn.errors import UserError, unknown
 from hibnn.learners.base import Learner, Setting, State
 from hibnn.learners.training import pack_optimiser, unpack_optimiser
 from hibnn.networks.heads import HeadedNetwork, Layout
@@ -30,6 +30,7 @@ class NetworkOptions:
     learning_rate: float = 1e-3
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "hidden", tuple(self.hidden))
         for field in fields(self):
             if isinstance(field.default, StrEnum):
                 self._take_word(field.name, type(field.default))
@@ -40,7 +41,8 @@ class NetworkOptions:
     def _take_word(self, name: str, kind: type[StrEnum]) -> None:
         """A word from a file becomes the member of the enumeration that it names."""
         value = getattr(self, name)
-        check_option(self, name, value in list(kind), f"one of {', '.join(kind)}")
+        if value not in list(kind):
+            raise unknown(name.replace("_", "-"), str(value), kind)
         object.__setattr__(self, name, kind(value))
 
     @property

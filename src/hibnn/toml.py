@@ -1,0 +1,34 @@
+"""TOML files: read with a sentence when something is wrong, and written from plain values."""
+
+import json
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hibnn.errors import UserError
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The content of a TOML file."""
+    try:
+        return tomllib.loads(path.read_text())
+    except FileNotFoundError:
+        raise UserError(f"there is no file {path}.") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UserError(f"{path} is not valid TOML: {error}.") from None
+
+
+def to_toml(values: Mapping[str, Any], comment: str = "") -> str:
+    """Text of a file: a comment, then values and one level of tables; what is None is left out."""
+    lines = [f"# {line}" for line in comment.splitlines()]
+    lines += _pairs({name: value for name, value in values.items() if not isinstance(value, Mapping)})
+    for name, table in values.items():
+        if isinstance(table, Mapping):
+            lines += ["", f"[{name}]", *_pairs(table)]
+    return "\n".join(lines) + "\n"
+
+
+def _pairs(values: Mapping[str, Any]) -> list[str]:
+    # numbers, words, booleans and lists of them are written in TOML as in JSON
+    return [f"{name} = {json.dumps(value, allow_nan=False)}" for name, value in values.items() if value is not None]

@@ -1,0 +1,84 @@
+"""Every file under paper/ describes runs that exist."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from hibnn.experiments.experiment import Experiment
+from hibnn.experiments.space import Range, read_problem
+from hibnn.experiments.sweep import read_sweep
+from hibnn.learners import METHODS
+from hibnn.networks.heads import Layout, layout_for
+from hibnn.scenarios import Benchmark
+
+PAPER = Path(__file__).parents[1] / "paper"
+SWEEPS, SEARCHES = sorted(PAPER.glob("*.toml")), sorted(PAPER.glob("search/*.toml"))
+TABLES = ("table1", "difficulty", "den-without-timestamps", "bscl", "width-study", "pruning", "training-time")
+WIDTHS = {10, 50, 100, 400}
+
+
+def runs(name):
+    return read_sweep(PAPER / f"{name}.toml")
+
+
+@pytest.mark.parametrize("path", SWEEPS, ids=lambda path: path.stem)
+def test_every_sweep_of_the_paper_describes_different_runs_on_test_data(path):
+    experiments = read_sweep(path)
+    assert len({one.digest for one in experiments}) == len(experiments) > 0
+    assert {one.evaluate_on for one in experiments} == {"test"}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_table_and_figure_has_a_file_with_five_seeds_and_a_quick_form(name):
+    assert {one.seed for one in runs(name)} == set(range(5))
+    quick = tomllib.loads((PAPER / f"{name}.toml").read_text())["quick"]
+    options = {option for one in runs(name) for option in vars(one.options)}
+    assert quick["seeds"] == [0]
+    assert quick.keys() <= options | {"seeds", "tasks"}
+
+
+def test_table_1_has_every_cell():
+    cells = {(one.method, one.dataset, one.scenario.value) for one in runs("table1")}
+    datasets = ("permuted-mnist", "split-mnist", "split-mnist-noise", "split-mnist-images")
+    methods = ("ewc", "si", "gem", "vcl", "den", "ibnn", "finetune", "joint")
+    whole = {(m, d, s) for m in methods for d in datasets for s in ("task", "domain", "class")}
+    assert cells == whole - {("den", "permuted-mnist", "domain")}
+    for method in ("ewc", "si", "gem", "vcl"):
+        assert {one.options.width for one in runs("table1") if one.method == method} == WIDTHS
+    assert {one.options.width for one in runs("table1") if one.method == "den"} == {50}
+
+
+def test_difficulty_has_the_papers_networks():
+    found = {(one.method, one.options.widths) for one in runs("difficulty")}
+    vcl = {("vcl", (width, width)) for width in (50, 100, 400)}
+    assert found == vcl | {("ibnn", (200, 200)), ("hibnn", (200, 200))}
+    assert all(one.options.child_alpha_step == 1 for one in runs("difficulty") if one.method == "hibnn")
+
+
+def test_pruning_goes_through_the_depths():
+    depths = {(one.method, one.dataset, one.options.depth) for one in runs("pruning")}
+    for dataset in ("mnist", "fashion-mnist"):
+        assert {("mfvi", dataset, depth) for depth in (1, 2, 3, 4)} <= depths
+        assert {("ibnn", dataset, depth) for depth in (1, 2, 3, 4)} <= depths
+        assert {("hibnn", dataset, depth) for depth in (2, 3, 4)} <= depths
+    assert {("svd", "mnist", 2), ("bscl", "mnist", 2)} <= depths
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_den_always_has_a_head_a_task(name):
+    for one in runs(name):
+        if one.method == "den":
+            bare = Benchmark(one.dataset, one.scenario, (), single_domain_head=one.dataset == "permuted-mnist")
+            assert layout_for(bare, one.heads, METHODS["den"].prefers_single_head) is Layout.MULTI
+
+
+@pytest.mark.parametrize("path", SEARCHES, ids=lambda path: path.stem)
+def test_every_search_has_the_papers_space(path):
+    problem = read_problem(path)
+    assert isinstance(problem.experiment({name: 1.0 for name in problem.space}), Experiment)
+    assert problem.space["alpha"] == Range(5.0, 25.0)
+    for name in ("temperature", "prior_temperature"):
+        assert problem.space[name] == [0.5, 2 / 3, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.25, 2.5, 2.75, 3]
+    assert ("child_alpha" in problem.space) == (problem.fixed["method"] == "hibnn")
+    assert problem.experiment({name: 1.0 for name in problem.space}).evaluate_on == "validation"
