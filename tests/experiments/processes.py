@@ -29,7 +29,7 @@ def lines(folder: Path) -> int:
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
-def wait_for(condition, process=None, patience=120.0):
+def wait_for(condition, process=None, patience=900.0):
     """Until the condition holds or the process has ended; whether the condition held."""
     deadline = time.monotonic() + patience
     while not condition():
