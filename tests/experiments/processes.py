@@ -35,8 +35,11 @@ def wait_for(condition, process=None, patience=900.0):
     while not condition():
         if process is not None and process.poll() is not None:
             return False
-        assert time.monotonic() < deadline, "nothing happened"
-        time.sleep(0.001)
+        if time.monotonic() > deadline:
+            if process is not None:
+                process.kill()
+            raise TimeoutError("nothing happened")
+        time.sleep(0.005)
     return True
 
 
