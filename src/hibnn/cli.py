@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Sequence
 
 from hibnn import __version__
-from hibnn.errors import UserError, unknown
+from hibnn.errors import Interruption, UserError, unknown
 
 COMMANDS = {
     "demo": "watch a network learn five tasks in sequence (under a minute)",
@@ -37,6 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = dispatch(words)
     except UserError as error:
         code = _report(str(error), 2, debug)
+    except Interruption as interruption:
+        code = _report(str(interruption), interruption.code, debug)
     except KeyboardInterrupt:
         code = _report("interrupted.", 130, debug)
     except Exception as error:

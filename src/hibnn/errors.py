@@ -8,6 +8,22 @@ class UserError(Exception):
     """Something the user can put right; the command line prints its sentence and exits with code 2."""
 
 
+class DivergedError(UserError):
+    """The objective of a run is no longer a number; the same run would diverge again."""
+
+
+class BusyError(UserError):
+    """Another process is at work on the same run."""
+
+
+class Interruption(KeyboardInterrupt):
+    """A run or sweep was asked to stop by a signal, and left everything such that it can go on."""
+
+    def __init__(self, sentence: str, signal: int) -> None:
+        super().__init__(sentence)
+        self.code = 128 + signal
+
+
 def unknown(kind: str, name: str, valid: Iterable[str]) -> UserError:
     """An error that names the nearest valid name, and all of them."""
     valid = sorted(valid)

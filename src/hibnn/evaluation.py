@@ -58,6 +58,7 @@ class TaskEvaluation:
     probabilities: np.ndarray
     targets: np.ndarray
     entropy: np.ndarray
+    expected_entropy: np.ndarray
     label_correct: np.ndarray
     class_correct: np.ndarray
     task_correct: np.ndarray | None
@@ -146,6 +147,7 @@ def _pack(
         prediction.probabilities.cpu().numpy(),
         targets.cpu().numpy(),
         prediction.entropy.cpu().numpy(),
+        prediction.expected_entropy.cpu().numpy(),
         label_correct.cpu().numpy(),
         class_correct.cpu().numpy(),
         None if task_correct is None else task_correct.cpu().numpy(),

@@ -1,5 +1,6 @@
 """Files that are either complete or absent: written beside their place, flushed, then renamed onto it."""
 
+import errno
 import json
 import os
 import tempfile
@@ -7,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from hibnn.errors import UserError
 
 
 @contextmanager
@@ -26,6 +29,25 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def writing_to(folder: Path) -> Iterator[None]:
+    """What the disk refuses within the block, in a sentence."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise UserError(
+                f"the disk of {folder} is full: free some space, then give the same command again."
+            ) from error
+        raise UserError(f"cannot write to {folder} ({error.strerror or error}): choose another --out.") from error
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file atomically."""
+    with replacing(path) as temporary:
+        temporary.write_bytes(content)
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -7,11 +7,11 @@ from safetensors.torch import load_file
 
 from hibnn import Experiment, Scenario, UserError, options_for, run
 from hibnn.display import Silent
+from hibnn.experiments import learning
 from hibnn.experiments import run as run_module
 from hibnn.experiments.checkpoint import read_state
 from hibnn.experiments.readout import read_out
 
-MODULE = "hibnn.experiments.run"
 TIMINGS = ("seconds", "seconds_per_task")
 
 
@@ -41,9 +41,7 @@ class KillAfter(Silent):
 
 @pytest.fixture
 def checkpoint_every_epoch(monkeypatch):
-    import importlib
-
-    monkeypatch.setattr(importlib.import_module(MODULE), "SECONDS_BETWEEN_CHECKPOINTS", -1.0)
+    monkeypatch.setattr(learning, "CHECKPOINT_SHARE", float("inf"))
 
 
 @pytest.mark.usefixtures("checkpoint_every_epoch")
@@ -64,12 +62,13 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_numbers_and_weights(tmp_pat
 
 
 @pytest.mark.usefixtures("checkpoint_every_epoch")
-def test_a_checkpoint_of_another_experiment_is_not_used(tmp_path):
+def test_an_unfinished_run_of_another_experiment_is_refused_and_force_throws_it_away(tmp_path):
     with pytest.raises(KilledError):
         run(experiment(seed=1), tmp_path, display=KillAfter(2))
-    result = run(experiment(), tmp_path)
-    fresh = run(experiment())
-    assert result["accuracy_matrix"] == fresh["accuracy_matrix"]
+    with pytest.raises(UserError, match="another experiment"):
+        run(experiment(), tmp_path)
+    result = run(experiment(), tmp_path, force=True)
+    assert result["accuracy_matrix"] == run(experiment())["accuracy_matrix"]
 
 
 def test_a_damaged_checkpoint_is_named(tmp_path):

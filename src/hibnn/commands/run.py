@@ -1,6 +1,7 @@
 """`hibnn run`: learn a benchmark with a method and write the result."""
 
 import json
+from contextlib import nullcontext
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
@@ -14,6 +15,7 @@ from hibnn.errors import UserError
 from hibnn.evaluation import Score
 from hibnn.experiments import Experiment, run
 from hibnn.experiments.experiment import Heads
+from hibnn.experiments.interrupt import noted_signals
 from hibnn.learners import Method, find_method
 from hibnn.presets import preset
 from hibnn.scenarios import EvaluateOn, Scenario
@@ -39,7 +41,8 @@ class RunArguments:
     seeds: tuple[int, ...] = ()
     """several seeds, one run each"""
     out: Path | None = None
-    """folder for the result; one sub-folder a seed when there are several"""
+    """folder for the result; one sub-folder a seed when there are several. A run that was interrupted goes on from its
+    last checkpoint when it is started again with the same arguments, and a finished one is only read"""
     inference: str = "sample"
     """where a head must be inferred: for each sample, batch:n, or once for a task's whole test set"""
     score: Score = "predictive"
@@ -56,7 +59,7 @@ class RunArguments:
     threads: int = 1
     """threads for torch; one suits networks of this size and leaves the other cores to other runs"""
     force: bool = False
-    """repeat a finished run"""
+    """repeat a finished run, and throw away whatever else the folder holds of a run"""
     quiet: bool = False
     """show no progress"""
     json: bool = False
@@ -76,12 +79,14 @@ def main(arguments: list[str]) -> int:
     seeds = parsed.seeds or (parsed.seed,)
     experiments = [_experiment(parsed, method, seed) for seed in seeds]
     results = []
-    for experiment in experiments:
-        folder = parsed.out
-        if folder is not None and len(experiments) > 1:
-            folder = folder / f"seed-{experiment.seed}"
-        with open_display(parsed.quiet) as shown, tracking(parsed.track, shown, folder) as display:
-            results.append(run(experiment, folder, display=display, device=parsed.device, force=parsed.force))
+    with nullcontext(lambda: None) if parsed.out is None else noted_signals() as stop:
+        for experiment in experiments:
+            folder = parsed.out
+            if folder is not None and len(experiments) > 1:
+                folder = folder / f"seed-{experiment.seed}"
+            with open_display(parsed.quiet) as shown, tracking(parsed.track, shown, folder) as display:
+                more = {"display": display, "device": parsed.device, "force": parsed.force, "stop": stop}
+                results.append(run(experiment, folder, **more))
     if parsed.json:
         print(json.dumps(results if len(results) > 1 else results[0], indent=2))
     else:

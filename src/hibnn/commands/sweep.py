@@ -1,62 +1,63 @@
-"""`hibnn sweep`: all runs of a TOML file, over all cores."""
+"""`hibnn sweep`: all runs of a TOML file, over all cores or a cluster."""
 
-import multiprocessing
 import os
-from concurrent.futures import ProcessPoolExecutor
+import signal
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
 import tyro
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from hibnn.commands.plan import print_plan
-from hibnn.experiments.sweep import Outcome, read_sweep, sweep
+from hibnn.errors import Interruption, UserError
+from hibnn.experiments.engines import Engine, engine
+from hibnn.experiments.sweep import read_sweep, sweep
+from hibnn.sweep_display import open_sweep_display
 
 
 @dataclass(frozen=True)
 class SweepArguments:
-    """Run the product of the lists in a TOML file; started again, it goes on where it stopped."""
+    """Run the product of the lists in a TOML file; interrupted and started again, it goes on where it stopped."""
 
     file: tyro.conf.Positional[Path]
     seeds: tuple[int, ...] = ()
     """instead of the file's seeds"""
     workers: int = os.cpu_count() or 1
     """processes, each with one torch thread"""
+    engine: Engine = "local"
+    """local: processes of this machine; dask: a Dask cluster, by default one of processes of this machine"""
+    address: str | None = None
+    """a running Dask scheduler (tcp://...), whose workers must see the same folder"""
     out: Path = Path("runs")
     """folder in which every run gets its own"""
+    quick: bool = False
+    """a trial with the settings of the file's [quick] table"""
     dry_run: bool = False
     """only list the runs, with an estimate of the time they take"""
 
 
 def main(arguments: list[str]) -> int:
-    """Run, show progress, and end with code 1 if a run failed twice."""
+    """Run, show progress, and end with code 1 if a run failed."""
     parsed = tyro.cli(SweepArguments, prog="hibnn sweep", args=arguments, config=(tyro.conf.FlagCreatePairsOff,))
-    experiments = read_sweep(parsed.file, parsed.seeds)
-    console = Console(stderr=True)
+    if parsed.workers < 1:
+        raise UserError(f"workers must be at least 1, not {parsed.workers}.")
+    if parsed.address is not None and parsed.engine != "dask":
+        raise UserError("--address is that of a Dask scheduler: add --engine dask.")
+    experiments = read_sweep(parsed.file, parsed.seeds, parsed.quick)
     if parsed.dry_run:
         print_plan(experiments, parsed.out, parsed.workers)
         return 0
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    context = multiprocessing.get_context("spawn")
-    with (
-        Progress(*columns, console=console, disable=not console.is_terminal) as progress,
-        ProcessPoolExecutor(parsed.workers, mp_context=context) as executor,
-    ):
-        bar = progress.add_task("runs", total=len(experiments))
-
-        def show(outcome: Outcome) -> None:
-            progress.advance(bar)
-            console.print(_line(outcome), highlight=False, markup=False)
-
-        outcomes = sweep(experiments, parsed.out, executor, show)
-    failed = [outcome for outcome in outcomes if outcome.error is not None]
-    console.print(f"{len(outcomes) - len(failed)} runs done, {len(failed)} failed.", highlight=False)
-    return 1 if failed else 0
+    signal.signal(signal.SIGTERM, _interrupt)
+    with open_sweep_display(len(experiments), parsed.workers) as display:
+        try:
+            with engine(parsed.engine, parsed.workers, parsed.address) as (executor, slots):
+                outcomes = sweep(experiments, parsed.out, executor, display.done, display.start, slots)
+        except KeyboardInterrupt as interruption:
+            number = interruption.args[0] if interruption.args else signal.SIGINT
+            sentence = f"interrupted, {display.summary}: the same command goes on with the others."
+            raise Interruption(sentence, number) from None
+    return 1 if any(outcome.status in ("failed", "diverged") for outcome in outcomes) else 0
 
 
-def _line(outcome: Outcome) -> str:
-    name = outcome.folder.name
-    if outcome.result is None:
-        return f"{name}: failed, {outcome.error}"
-    return f"{name}: {100 * outcome.result['acc']:.2f} % in {outcome.result['seconds']:.0f} s"
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt(number)

@@ -9,11 +9,11 @@ from hibnn.evaluation import Granularity, evaluate
 from hibnn.experiments.checkpoint import read_state
 from hibnn.experiments.experiment import Experiment
 from hibnn.experiments.result import last_row_metrics
-from hibnn.experiments.run import new_learner
+from hibnn.experiments.run import load_tasks, new_learner
 from hibnn.files import read_json
 from hibnn.learners import Learner
 from hibnn.networks.heads import Layout
-from hibnn.scenarios import Benchmark, Scenario, benchmark
+from hibnn.scenarios import Benchmark, Scenario
 
 
 def load_run(folder: Path, device: str = "cpu") -> tuple[Experiment, Benchmark, Learner]:
@@ -21,13 +21,7 @@ def load_run(folder: Path, device: str = "cpu") -> tuple[Experiment, Benchmark, 
     if not (folder / "result.json").exists():
         raise UserError(f"{folder} holds no finished run: give a folder with a result.json.")
     experiment = Experiment.from_json(read_json(folder / "config.json"))
-    tasks = benchmark(
-        experiment.dataset,
-        experiment.scenario,
-        seed=experiment.seed,
-        tasks=experiment.tasks,
-        evaluate_on=experiment.evaluate_on,
-    )
+    tasks = load_tasks(experiment)
     learner = new_learner(experiment, tasks, device)
     learner.restore(read_state(folder / "model.safetensors"))
     return experiment, tasks, learner

@@ -1,34 +1,29 @@
 """One run: learn the tasks of a benchmark in turn, evaluate after each, write what came out.
 
-A run with a folder leaves a checkpoint there every few seconds. Started again with the same experiment it goes on from
-there and ends with the same numbers, because all random numbers come from streams named by task and epoch.
+A run with a folder is never lost: started again with the same experiment it goes on from its last checkpoint and ends
+with the same numbers; finished, it is only read.
 """
 
 import time
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
-from hibnn import __version__, metrics
-from hibnn.datasets import load
+from hibnn.datasets.reporting import report
 from hibnn.display import Display, Silent
-from hibnn.errors import UserError
-from hibnn.evaluation import Granularity, TaskEvaluation, evaluate
-from hibnn.experiments.checkpoint import read_state, write_state
+from hibnn.evaluation import TaskEvaluation
 from hibnn.experiments.experiment import Experiment
-from hibnn.experiments.result import Record, summarise
-from hibnn.experiments.structure import append_structure, median_active, structure_of
-from hibnn.files import read_json, replacing, write_json
-from hibnn.learners import Learner, Setting, State, find_method
-from hibnn.metrics import Metric, Undefined
-from hibnn.networks.heads import layout_for
+from hibnn.experiments.learning import Course, Stop, new_learner
+from hibnn.experiments.lock import held
+from hibnn.experiments.predictions import foreign_auroc, foreign_inputs, foreign_predictions, stored_predictions
+from hibnn.experiments.result import summarise
+from hibnn.experiments.status import recorded
+from hibnn.experiments.store import RunFolder
+from hibnn.learners import State
 from hibnn.scenarios import Benchmark, benchmark
 
-FOREIGN_EXAMPLES = 2000
-SECONDS_BETWEEN_CHECKPOINTS = 5.0
+__all__ = ["load_tasks", "new_learner", "run"]
 
 
 def run(
@@ -38,163 +33,62 @@ def run(
     display: Display | None = None,
     device: str = "cpu",
     force: bool = False,
+    stop: Stop = lambda: None,
+    patience: float = 0.0,
 ) -> dict[str, Any]:
-    """Run an experiment and return its result; with a folder, write it there, or read it if it is there already."""
-    if folder is not None and not force:
-        finished = _finished(experiment, folder)
+    """Run an experiment and return its result; with a folder, write it there, or read it if it is there already.
+
+    `stop` is asked after every epoch; a signal's number ends the run there, with a checkpoint. `patience` is how many
+    seconds to wait for another process that is at work on the same run.
+    """
+    start = time.perf_counter()
+    store = None if folder is None else RunFolder(folder)
+    if store is not None and not force:
+        finished = store.finished(experiment)
         if finished is not None:
             return finished
-    tasks = benchmark(
+    tasks = load_tasks(experiment)
+    foreign = foreign_inputs(experiment.foreign, tasks)
+    course = Course(experiment, tasks, new_learner(experiment, tasks, device), store, stop)
+
+    display = display or Silent()
+    if store is None:
+        return conclude(course, course.learn_all(display), foreign)[0]
+    with held(store.path, patience):
+        finished = None if force else store.finished(experiment)  # by another process, a moment ago
+        if finished is not None:
+            return finished
+        with recorded(store.path, time.perf_counter() - start) as notes:
+            store.open(experiment, tasks, device, force)
+            state = store.resume(experiment, notes.append)
+            for note in notes:
+                report(note)
+            if state is not None:
+                course.resume(state)
+            result, states = conclude(course, course.learn_all(display), foreign)
+            store.finish(states, result)
+            return result
+
+
+def conclude(
+    course: Course, last: list[TaskEvaluation], foreign: np.ndarray | None
+) -> tuple[dict[str, Any], dict[str, State]]:
+    """The result of a course that is at its end, and what else is kept of it, by file name."""
+    experiment, learner = course.experiment, course.learner
+    others = foreign_predictions(learner, len(last), foreign)
+    auroc = foreign_auroc(last, others)
+    result = summarise(experiment, course.tasks, course.record, last, learner.parameter_count(), auroc)
+    facts = {"scenario": str(experiment.scenario), "foreign": experiment.foreign}
+    predictions = State(stored_predictions(last, others), facts)
+    return result, {"model": learner.state(), "predictions": predictions, "structure": State(course.structure, {})}
+
+
+def load_tasks(experiment: Experiment) -> Benchmark:
+    """The tasks an experiment learns."""
+    return benchmark(
         experiment.dataset,
         experiment.scenario,
         seed=experiment.seed,
         tasks=experiment.tasks,
         evaluate_on=experiment.evaluate_on,
     )
-    foreign = foreign_inputs(experiment.foreign, tasks)
-    current = Run(experiment, tasks, folder, device)
-    if folder is not None:
-        current.open_folder(force)
-    last = current.learn_all(display or Silent())
-    learner = current.learner
-    auroc = foreign_auroc(learner, last, foreign)
-    result = summarise(experiment, tasks, current.record, last, learner.parameter_count(), auroc)
-    if folder is not None:
-        write_state(folder / "model.safetensors", learner.state())
-        write_json(folder / "result.json", result)
-        current.checkpoint.unlink(missing_ok=True)
-    return result
-
-
-def new_learner(experiment: Experiment, tasks: Benchmark, device: str = "cpu") -> Learner:
-    """The experiment's method, ready for its first task."""
-    method = find_method(experiment.method)
-    layout = layout_for(tasks, experiment.heads, method.prefers_single_head)
-    setting = Setting(tasks.inputs, layout, experiment.seed, torch.device(device))
-    return method.learner(experiment.options, setting)
-
-
-class Run:
-    """A learner on its way through the tasks: where it stands, and what has been recorded."""
-
-    def __init__(self, experiment: Experiment, tasks: Benchmark, folder: Path | None, device: str) -> None:
-        self.experiment, self.tasks, self.folder = experiment, tasks, folder
-        self.learner = new_learner(experiment, tasks, device)
-        self.record = Record()
-        self.number, self.epoch = 0, 0
-        self.checkpoint = (folder or Path()) / "checkpoint.safetensors"
-        self.written = time.perf_counter()
-
-    def open_folder(self, force: bool) -> None:
-        """Write what the run is made of, and take up an earlier run that did not finish."""
-        assert self.folder is not None
-        try:
-            earlier = read_json(self.folder / "config.json") if (self.folder / "config.json").exists() else {}
-            write_json(
-                self.folder / "config.json",
-                self.experiment.as_json() | {"hibnn": __version__, "experiment": self.experiment.digest},
-            )
-        except OSError as error:
-            raise UserError(f"cannot write to {self.folder} ({error.strerror}): choose another --out.") from None
-        for name, array in self.tasks.arrays.items():
-            with replacing(self.folder / f"{name}.npy") as temporary, temporary.open("wb") as file:
-                np.save(file, array)
-        if force or earlier.get("experiment") != self.experiment.digest:
-            for stale in ("checkpoint.safetensors", "structure.safetensors", "result.json"):
-                (self.folder / stale).unlink(missing_ok=True)
-        elif self.checkpoint.exists():
-            self.resume(read_state(self.checkpoint))
-
-    def resume(self, state: State) -> None:
-        """Stand where the checkpoint was written."""
-        progress = state.facts["run"]
-        self.number, self.epoch = progress["task"], progress["epoch"]
-        self.record = Record(**progress["record"])
-        self.learner.restore(state)
-        used = range(self.learner.task + 1) if self.learner.keeps_data else [self.number] if self.epoch else []
-        for number in used:
-            self.learner.attach(self.tasks.tasks[number].train.load(), number)
-
-    def learn_all(self, display: Display) -> list[TaskEvaluation]:
-        """Every task in turn, with an evaluation on all of them after each; returns the last evaluation."""
-        granularity = Granularity.parse(self.experiment.inference)
-        evaluations: list[TaskEvaluation] = []
-        if self.number == len(self.tasks.tasks):
-            return evaluate(self.learner, self.tasks, granularity, self.experiment.score)
-        while self.number < len(self.tasks.tasks):
-            self.learn_task(display)
-            evaluations = evaluate(self.learner, self.tasks, granularity, self.experiment.score)
-            accuracies = [one.accuracy(self.tasks.scenario) for one in evaluations]
-            self.record.accuracies.append(accuracies)
-            self.record.active_units.append(self.learner.active_units())
-            structure = structure_of(self.learner)
-            self.record.active_counts.append(median_active(structure))
-            if self.folder is not None and structure:
-                append_structure(self.folder / "structure.safetensors", structure)
-            self.number, self.epoch = self.number + 1, 0
-            self.save()
-            display.end(np.array(accuracies), self.learner.active_units())
-        return evaluations
-
-    def learn_task(self, display: Display) -> None:
-        """The current task, from its start or from where the checkpoint stood."""
-        learner, task = self.learner, self.tasks.tasks[self.number]
-        if self.epoch == 0:
-            self.record.seconds.append(0.0)
-            start = time.perf_counter()
-            learner.begin(task)
-            self.record.seconds[-1] += time.perf_counter() - start
-        display.begin(self.number, len(self.tasks.tasks), task.name, learner.epochs, self.epoch)
-        while self.epoch < learner.epochs:
-            start = time.perf_counter()
-            display.epoch(learner.epoch(self.epoch))
-            self.record.seconds[-1] += time.perf_counter() - start
-            self.epoch += 1
-            if time.perf_counter() - self.written > SECONDS_BETWEEN_CHECKPOINTS:
-                self.save()
-        start = time.perf_counter()
-        learner.end()
-        self.record.seconds[-1] += time.perf_counter() - start
-
-    def save(self) -> None:
-        """Write a checkpoint, if the run has a folder."""
-        if self.folder is None:
-            return
-        state = self.learner.state()
-        progress = {"task": self.number, "epoch": self.epoch, "record": asdict(self.record)}
-        write_state(self.checkpoint, State(state.tensors, state.facts | {"run": progress}))
-        self.written = time.perf_counter()
-
-
-def foreign_inputs(name: str | None, tasks: Benchmark) -> np.ndarray | None:
-    """The first test inputs of a foreign data set, which must have the benchmark's size."""
-    if name is None:
-        return None
-    dataset = load(name)
-    if dataset.test_x.shape[1] != tasks.inputs:
-        raise UserError(
-            f"{name} has {dataset.test_x.shape[1]} numbers an example and {tasks.name} has {tasks.inputs}: "
-            "choose a foreign data set of the same size."
-        )
-    return np.divide(dataset.test_x[:FOREIGN_EXAMPLES], dataset.scale, dtype=np.float32)
-
-
-def foreign_auroc(learner: Learner, last: list[TaskEvaluation], foreign: np.ndarray | None) -> Metric:
-    """How well predictive entropy tells each task's own test data from foreign data, under the task's head."""
-    if foreign is None:
-        return Undefined("no foreign data set was named (--foreign)")
-    values = []
-    for number, own in enumerate(last):
-        head = min(number, learner.task)
-        entropy = learner.predict(foreign, head, learner.setting.generator("foreign", number)).entropy
-        values.append(metrics.ood_auroc(own.entropy, entropy.cpu().numpy()))
-    return float(np.mean(values))
-
-
-def _finished(experiment: Experiment, folder: Path) -> dict[str, Any] | None:
-    if not (folder / "result.json").exists():
-        return None
-    result = read_json(folder / "result.json")
-    if result.get("experiment") != experiment.digest:
-        raise UserError(f"{folder} holds the result of another experiment: choose another --out, or add --force.")
-    return result

@@ -1,12 +1,8 @@
 """Which neurons a task uses, kept with every run: Z for some examples, how many each example has active, and E[pi]."""
 
-from pathlib import Path
-
 import torch
-from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from hibnn.files import replacing
 from hibnn.learners import Learner
 
 EXAMPLES, STORED_ROWS = 1000, 100
@@ -30,10 +26,3 @@ def structure_of(learner: Learner) -> dict[str, Tensor]:
 def median_active(kept: dict[str, Tensor]) -> list[float] | None:
     """The median number of active neurons of an example, for each layer."""
     return [float(value.median()) for name, value in kept.items() if name.endswith(".active")] or None
-
-
-def append_structure(path: Path, kept: dict[str, Tensor]) -> None:
-    """Add a task's tensors to the run's file."""
-    earlier = load_file(path) if path.exists() else {}
-    with replacing(path) as temporary:
-        save_file(earlier | kept, temporary)

@@ -1,33 +1,30 @@
-"""Many runs from one file: the product of the lists in a TOML file, through any `concurrent.futures.Executor`.
+"""All runs of a sweep through any `concurrent.futures.Executor`, so that none is lost.
 
-    seeds = [0, 1, 2]
-    [[grid]]                       # as many as needed
-    method = ["vcl", "ibnn"]       # every list multiplies
-    dataset = "split-mnist"
-    scenario = "task"
-    width = [50, 100]              # anything else is an option of the method
-
-Each run has a folder named after its content, so a sweep that is started again goes on where it stopped.
+Each run has a folder named after its content. One that is finished is only read; one that fails is tried once more,
+unless it diverged; one whose worker died goes on from its checkpoint in another; one that some other process is at work
+on is looked at again at the end, when it is finished, or its owner dead, or it counts as being run elsewhere.
 """
 
-import tomllib
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Executor, as_completed
-from dataclasses import dataclass, fields
-from itertools import product
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
-from hibnn.errors import UserError
+from hibnn.errors import BusyError, DivergedError, UserError
 from hibnn.experiments.experiment import Experiment
+from hibnn.experiments.grid import folder_of, new_experiment, read_sweep
+from hibnn.experiments.lock import STILL
 from hibnn.experiments.run import run
-from hibnn.learners import find_method
-from hibnn.presets import options_for
-from hibnn.scenarios import Scenario
+from hibnn.experiments.store import RunFolder
 
-KEYS = {field.name for field in fields(Experiment)} - {"options", "seed"}
+__all__ = ["Outcome", "folder_of", "new_experiment", "read_sweep", "run_one", "sweep"]
+
+DEATHS = 4
+"""A run whose worker died this often is given up."""
 
 
 @dataclass(frozen=True)
@@ -36,78 +33,105 @@ class Outcome:
 
     experiment: Experiment
     folder: Path
-    result: dict[str, Any] | None
-    error: str | None
+    status: Literal["done", "diverged", "failed", "elsewhere"]
+    result: dict[str, Any] | None = None
+    error: str | None = None
 
 
-def read_sweep(path: Path, seeds: Sequence[int] = ()) -> list[Experiment]:
-    """The experiments a file describes; `seeds` replaces its own."""
-    try:
-        content = tomllib.loads(path.read_text())
-    except FileNotFoundError:
-        raise UserError(f"there is no file {path}.") from None
-    except tomllib.TOMLDecodeError as error:
-        raise UserError(f"{path} is not valid TOML: {error}.") from None
-    grids = content.get("grid", [])
-    if not grids:
-        raise UserError(f"{path} describes no runs: it needs at least one [[grid]] table.")
-    chosen = list(seeds) or content.get("seeds", [0])
-    return [make for grid in grids for make in _product(grid, chosen)]
+@dataclass
+class Job:
+    """A run on its way through the sweep."""
 
-
-def _product(grid: dict[str, Any], seeds: Iterable[int]) -> list[Experiment]:
-    lists = {name: value if isinstance(value, list) else [value] for name, value in grid.items()}
-    cells = [dict(zip(lists, values, strict=True)) for values in product(*lists.values())]
-    return [new_experiment(cell, seed) for cell in cells for seed in seeds]
-
-
-def new_experiment(cell: dict[str, Any], seed: int) -> Experiment:
-    """One experiment from plain values: a preset's options, changed by every name that is not the experiment's own."""
-    for required in ("method", "dataset", "scenario"):
-        if required not in cell:
-            raise UserError(f"a grid must name its {required}.")
-    method = find_method(cell["method"])
-    own = {field.name for field in fields(method.options)}
-    changes = {
-        name: tuple(v) if isinstance(v, list) else v for name, v in cell.items() if name not in KEYS | {"preset"}
-    }
-    for name in changes:
-        if name not in own:
-            raise UserError(f"{method.name} has no option '{name}'; its options are {', '.join(sorted(own))}.")
-    known: dict[str, Any] = {name: value for name, value in cell.items() if name in KEYS}
-    known["scenario"] = Scenario.parse(cell["scenario"])
-    options = options_for(method.name, cell["dataset"], cell.get("preset", "default"), known["scenario"], **changes)
-    return Experiment(**known, options=options, seed=seed)
-
-
-def folder_of(experiment: Experiment, out: Path) -> Path:
-    """A readable name that no other experiment has."""
-    name = f"{experiment.method}-{experiment.dataset}-{experiment.scenario}-s{experiment.seed}-{experiment.digest[:8]}"
-    return out / name
+    experiment: Experiment
+    folder: Path
+    failures: int = 0
+    deaths: int = 0
+    patience: float = 0.0
 
 
 def sweep(
-    experiments: Sequence[Experiment], out: Path, executor: Executor, on_done: Callable[[Outcome], None]
+    experiments: Sequence[Experiment],
+    out: Path,
+    executor: Executor,
+    on_done: Callable[[Outcome], None],
+    on_start: Callable[[Experiment], None] = lambda experiment: None,
+    slots: Callable[[], int] = lambda: 1_000_000,
 ) -> list[Outcome]:
-    """Run all experiments; one that fails is tried once more and does not stop the others."""
+    """Run all experiments; `slots` is how many may be under way at once, which is asked again and again."""
     outcomes: list[Outcome] = []
-    pending = {executor.submit(run_one, one, folder_of(one, out)): (one, 1) for one in experiments}
-    while pending:
-        for future in as_completed(list(pending)):
-            experiment, attempts = pending.pop(future)
-            outcome = future.result()
-            if outcome.error is not None and attempts == 1:
-                pending[executor.submit(run_one, experiment, outcome.folder)] = (experiment, 2)
-                continue
-            outcomes.append(outcome)
-            on_done(outcome)
+    queue: deque[Job] = deque()
+    flying: dict[Future[Outcome], Job] = {}
+
+    def settle(outcome: Outcome) -> None:
+        outcomes.append(outcome)
+        on_done(outcome)
+
+    for job in [Job(one, folder_of(one, out)) for one in experiments]:
+        known = look_up(job)
+        if known is None:
+            queue.append(job)
+        else:
+            settle(known)
+    while queue or flying:
+        while queue and (not flying or (len(flying) < slots() and not _one_is_suspect([*flying.values(), queue[0]]))):
+            job = queue.popleft()
+            on_start(job.experiment)
+            flying[executor.submit(run_one, job.experiment, job.folder, job.patience)] = job
+        for future in wait(flying, return_when=FIRST_COMPLETED).done:
+            job = flying.pop(future)
+            outcome = outcome_of(future, job)
+            if outcome is None:
+                queue.append(job)
+            else:
+                settle(outcome)
     return outcomes
 
 
-def run_one(experiment: Experiment, folder: Path) -> Outcome:
+def look_up(job: Job) -> Outcome | None:
+    """What is known of a run before it is started: finished, or in a folder that is damaged; else it is announced."""
+    store = RunFolder(job.folder)
+    try:
+        result = store.finished(job.experiment)
+        if result is None:
+            store.announce(job.experiment)
+            return None
+        return Outcome(job.experiment, job.folder, "done", result)
+    except UserError as error:
+        return Outcome(job.experiment, job.folder, "failed", error=str(error))
+
+
+def outcome_of(future: Future[Outcome], job: Job) -> Outcome | None:
+    """What became of a run, or None if it is to be tried again."""
+    try:
+        outcome = future.result()
+    except Exception as error:  # `run_one` raises nothing: its worker or the engine died
+        job.deaths += 1
+        sentence = f"its worker died {job.deaths} times ({type(error).__name__})"
+        return None if job.deaths < DEATHS else Outcome(job.experiment, job.folder, "failed", error=sentence)
+    if outcome.status == "failed":
+        job.failures += 1
+        return outcome if job.failures > 1 else None
+    if outcome.status == "elsewhere" and job.patience == 0:
+        job.patience = STILL
+        return None
+    return outcome
+
+
+def run_one(experiment: Experiment, folder: Path, patience: float = 0.0) -> Outcome:
     """One run in a worker, on one thread; what goes wrong comes back as a sentence."""
     torch.set_num_threads(1)
     try:
-        return Outcome(experiment, folder, run(experiment, folder), None)
+        return Outcome(experiment, folder, "done", run(experiment, folder, patience=patience))
+    except BusyError as error:
+        return Outcome(experiment, folder, "elsewhere", error=str(error))
+    except DivergedError as error:
+        return Outcome(experiment, folder, "diverged", error=str(error))
+    except UserError as error:
+        return Outcome(experiment, folder, "failed", error=str(error))
     except Exception as error:  # a worker must survive whatever a run does
-        return Outcome(experiment, folder, None, f"{type(error).__name__}: {error}")
+        return Outcome(experiment, folder, "failed", error=f"{type(error).__name__}: {error}")
+
+
+def _one_is_suspect(jobs: Sequence[Job]) -> bool:
+    """Whether one of the runs has lost two workers: alone, it can take none of the others with it."""
+    return any(job.deaths > 1 for job in jobs)

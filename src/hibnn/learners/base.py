@@ -149,6 +149,10 @@ class Learner(ABC):
         """The expected number of neurons in use in each layer, or None where the width is fixed."""
         return None
 
+    def learning_rates(self) -> list[float]:
+        """The rates of the optimiser's groups as they stand, none where there is no optimiser."""
+        return []
+
     def masks(self, examples: int, generator: torch.Generator) -> list[Tensor] | None:
         """Z: relaxed masks for some examples, one matrix a layer, or None where the width is fixed."""
         return None

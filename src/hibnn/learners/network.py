@@ -97,6 +97,9 @@ class NetworkLearner(Learner, ABC):
         self.optimiser = None
         self.x, self.y = self.x[:0], self.y[:0]
 
+    def learning_rates(self) -> list[float]:
+        return [] if self.optimiser is None else [float(group["lr"]) for group in self.optimiser.param_groups]
+
     def state(self) -> State:
         tensors = {f"network.{name}": value.detach() for name, value in self.network.state_dict().items()}
         return State(tensors | pack_optimiser(self.optimiser), {"head_sizes": self.head_sizes})

@@ -11,13 +11,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from hibnn.errors import UserError
 from hibnn.layers.buffet import Buffet, HierarchicalBuffet, IndependentBuffet, Sticks
 from hibnn.layers.masks import hard, relaxed
 from hibnn.learners.base import Prediction, Setting
 from hibnn.learners.bayes_options import BayesOptions, BuffetOptions, HierarchicalOptions
 from hibnn.learners.network import NetworkLearner
-from hibnn.learners.training import Means, minibatches
+from hibnn.learners.training import Means, check_finite, minibatches
 from hibnn.likelihoods import Categorical
 from hibnn.networks.bayesian import BayesianMLP
 from hibnn.objective import Draws, negative_elbo
@@ -104,7 +103,9 @@ class SequentialBayes(NetworkLearner):
             self.bayesian, x, y, self.task, len(self.x), Categorical(), self.draws, generator, kl_weight
         )
         total = reduce(torch.add, terms.values())
-        check_finite(total, terms, self.task, step)
+        if not math.isfinite(total.item()):
+            values = {name: value.item() for name, value in terms.items()}
+            check_finite(values | {"sum": total.item()}, f"task {self.task + 1} at step {step}")
         self.optimiser.zero_grad()
         total.backward()
         self.set_rates(step)
@@ -218,13 +219,3 @@ def new_draws(options: BayesOptions) -> Draws:
         relaxation=options.relaxation,
         mask_kl=options.mask_kl,
     )
-
-
-def check_finite(total: Tensor, terms: dict[str, Tensor], task: int, step: int) -> None:
-    """Stop a run whose objective is no longer a number."""
-    if not math.isfinite(total.item()):
-        bad = [name for name, value in terms.items() if not math.isfinite(value.item())]
-        raise UserError(
-            f"the objective became non-finite in task {task + 1} at step {step} ({', '.join(bad) or 'sum'}): "
-            "lower --learning-rate or --stick-rate; the last checkpoint is intact."
-        )

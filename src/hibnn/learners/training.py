@@ -1,9 +1,12 @@
 """Pieces every training loop shares: minibatches from tensors in memory, means of terms, optimiser state."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 
 import torch
 from torch import Tensor
+
+from hibnn.errors import DivergedError
 
 
 def minibatches(count: int, size: int, generator: torch.Generator) -> Iterator[Tensor]:
@@ -26,6 +29,15 @@ class Means:
 
     def read(self) -> dict[str, float]:
         return {name: float(total) / self.weight for name, total in self.totals.items()}
+
+
+def check_finite(terms: Mapping[str, float], where: str) -> None:
+    """Stop a run whose objective is no longer a number."""
+    bad = [name for name, value in terms.items() if not math.isfinite(value)]
+    if bad:
+        raise DivergedError(
+            f"the objective became non-finite in {where} ({', '.join(bad)}): lower --learning-rate or another rate."
+        )
 
 
 def pack_optimiser(optimiser: torch.optim.Optimizer | None) -> dict[str, Tensor]:

@@ -1,0 +1,155 @@
+"""The way of a learner through the tasks: an evaluation after each, and checkpoints from which it goes on exactly.
+
+All random numbers come from streams named by task and epoch, so a checkpoint holds no generator. One is written after
+every epoch, unless epochs are so short that this would take more than a twentieth of the time; then less often.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from hibnn.display import Display
+from hibnn.errors import Interruption
+from hibnn.evaluation import Granularity, TaskEvaluation, evaluate
+from hibnn.experiments.experiment import Experiment
+from hibnn.experiments.predictions import check_predictions
+from hibnn.experiments.result import Record
+from hibnn.experiments.store import RunFolder
+from hibnn.experiments.structure import median_active, structure_of
+from hibnn.files import writing_to
+from hibnn.learners import Learner, Setting, State, find_method
+from hibnn.learners.training import check_finite
+from hibnn.networks.heads import layout_for
+from hibnn.scenarios import Benchmark
+
+CHECKPOINT_SHARE = 0.05
+STRUCTURE = "structure."
+Stop = Callable[[], int | None]
+
+
+def new_learner(experiment: Experiment, tasks: Benchmark, device: str = "cpu") -> Learner:
+    """The experiment's method, ready for its first task."""
+    method = find_method(experiment.method)
+    layout = layout_for(tasks, experiment.heads, method.prefers_single_head)
+    setting = Setting(tasks.inputs, layout, experiment.seed, torch.device(device))
+    return method.learner(experiment.options, setting)
+
+
+class Course:
+    """A learner on its way: where it stands, and what has been recorded. `stop` gives the signal to end, or None."""
+
+    def __init__(
+        self, experiment: Experiment, tasks: Benchmark, learner: Learner, store: RunFolder | None, stop: Stop
+    ) -> None:
+        self.experiment, self.tasks, self.learner, self.store, self.stop = experiment, tasks, learner, store, stop
+        self.record = Record()
+        self.structure: dict[str, Tensor] = {}
+        self.number, self.epoch = 0, 0
+        self.saved, self.cost = time.perf_counter(), 0.0
+
+    def resume(self, state: State) -> None:
+        """Stand where the checkpoint was written."""
+        progress = state.facts["run"]
+        self.number, self.epoch = progress["task"], progress["epoch"]
+        self.record = Record(**progress["record"])
+        own = {name: tensor for name, tensor in state.tensors.items() if not name.startswith(STRUCTURE)}
+        self.structure = {name[len(STRUCTURE) :]: state.tensors[name] for name in state.tensors.keys() - own.keys()}
+        self.learner.restore(State(own, state.facts))
+        used = range(self.learner.task + 1) if self.learner.keeps_data else [self.number] if self.epoch else []
+        for number in used:
+            self.learner.attach(self.tasks.tasks[number].train.load(), number)
+
+    def learn_all(self, display: Display) -> list[TaskEvaluation]:
+        """Every task in turn, with an evaluation on all of them after each; returns the last evaluation."""
+        evaluations: list[TaskEvaluation] = []
+        while self.number < len(self.tasks.tasks):
+            self.learn_task(display)
+            evaluations = self.evaluate()
+            self.note_task(evaluations)
+            self.number, self.epoch = self.number + 1, 0
+            self.save()
+            display.end(np.array(self.record.accuracies[-1]), self.learner.active_units())
+            self.end_if_asked()
+        return evaluations or self.evaluate()
+
+    def evaluate(self) -> list[TaskEvaluation]:
+        """How the learner does on all tasks so far."""
+        granularity = Granularity.parse(self.experiment.inference)
+        evaluations = evaluate(self.learner, self.tasks, granularity, self.experiment.score)
+        check_predictions(evaluations)
+        return evaluations
+
+    def learn_task(self, display: Display) -> None:
+        """The current task, from its start or from where the checkpoint stood."""
+        learner, task = self.learner, self.tasks.tasks[self.number]
+        if self.epoch == 0:
+            self.record.seconds.append(0.0)
+            self.timed(lambda: learner.begin(task))
+        display.begin(self.number, len(self.tasks.tasks), task.name, learner.epochs, self.epoch)
+        while self.epoch < learner.epochs:
+            seconds, terms = self.timed(lambda: learner.epoch(self.epoch))
+            check_finite(terms, f"epoch {self.epoch + 1} of task {self.number + 1}")
+            self.note_epoch(terms, seconds)
+            self.epoch += 1
+            display.epoch(terms)
+            if time.perf_counter() - self.saved > self.cost / CHECKPOINT_SHARE:
+                self.save()
+            self.end_if_asked()
+        self.timed(learner.end)
+
+    def timed(self, work: Callable[[], Any]) -> tuple[float, Any]:
+        """Work that counts as training."""
+        start = time.perf_counter()
+        value = work()
+        seconds = time.perf_counter() - start
+        self.record.seconds[-1] += seconds
+        return seconds, value
+
+    def note_epoch(self, terms: dict[str, float], seconds: float) -> None:
+        """The epoch's line in metrics.jsonl."""
+        rates = {"learning_rates": self.learner.learning_rates(), "active_units": self.learner.active_units()}
+        self.log({"task": self.number, "epoch": self.epoch, **terms, **rates, "seconds": seconds})
+
+    def note_task(self, evaluations: list[TaskEvaluation]) -> None:
+        """What the task left: its row of the matrix, the neurons in use, the structure."""
+        record = self.record
+        record.accuracies.append([one.accuracy(self.tasks.scenario) for one in evaluations])
+        record.active_units.append(self.learner.active_units())
+        structure = structure_of(self.learner)
+        record.active_counts.append(median_active(structure))
+        self.structure |= structure
+        line = {"accuracies": record.accuracies[-1], "active_units": record.active_units[-1]}
+        self.log({"task": self.number, "epoch": None, **line, "seconds": record.seconds[-1]})
+
+    def log(self, line: dict[str, Any]) -> None:
+        """A line in metrics.jsonl, if the run has a folder."""
+        if self.store is not None:
+            with writing_to(self.store.path):
+                self.store.log.append(line)
+
+    def save(self) -> None:
+        """Write a checkpoint, if the run has a folder."""
+        if self.store is None:
+            return
+        start = time.perf_counter()
+        state = self.learner.state()
+        progress = {"task": self.number, "epoch": self.epoch, "record": asdict(self.record)}
+        structure = {STRUCTURE + name: tensor for name, tensor in self.structure.items()}
+        self.store.save(self.experiment, State(state.tensors | structure, state.facts | {"run": progress}))
+        self.saved = time.perf_counter()
+        self.cost = self.saved - start
+
+    def end_if_asked(self) -> None:
+        """After a signal: write a checkpoint and stop."""
+        signal = self.stop()
+        if signal is None:
+            return
+        self.save()
+        where = f"task {self.number + 1}, epoch {self.epoch + 1}"
+        goes_on = "" if self.store is None else f"; the same command goes on with {where}"
+        raise Interruption(f"interrupted{goes_on}.", signal)
