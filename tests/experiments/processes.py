@@ -29,14 +29,17 @@ def lines(folder: Path) -> int:
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
-def wait_for(condition, process=None, patience=120.0):
+def wait_for(condition, process=None, patience=900.0):
     """Until the condition holds or the process has ended; whether the condition held."""
     deadline = time.monotonic() + patience
     while not condition():
         if process is not None and process.poll() is not None:
             return False
-        assert time.monotonic() < deadline, "nothing happened"
-        time.sleep(0.001)
+        if time.monotonic() > deadline:
+            if process is not None:
+                process.kill()
+            raise TimeoutError("nothing happened")
+        time.sleep(0.005)
     return True
 
 

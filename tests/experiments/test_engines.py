@@ -69,7 +69,7 @@ def test_a_killed_dask_worker_loses_no_run_and_changes_no_number(grid, tmp_path)
     killer = threading.Thread(target=kill_one)
     killer.start()
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster,
         engine("dask", 2, cluster.scheduler_address) as (executor, slots),
     ):
         done = sweep(experiments, tmp_path / "dask", executor, nothing, slots=slots)

@@ -7,8 +7,8 @@ import pytest
 
 from hibnn import UserError
 from hibnn.cli import main
-from hibnn.commands import search as command
 from hibnn.display import Silent
+from hibnn.experiments import engines
 from hibnn.experiments import search as module
 from hibnn.experiments.search import JOURNAL, PrunedError, Reporter, open_study, search
 from hibnn.experiments.space import Range, read_problem
@@ -192,7 +192,7 @@ def test_a_problem_that_makes_no_sense_is_refused_before_anything_runs(tmp_path,
 
 
 def test_the_command_writes_the_best_setting_as_a_preset(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(command, "ProcessPoolExecutor", lambda workers, mp_context: ThreadPoolExecutor(workers))
+    monkeypatch.setattr(engines, "Workers", ThreadPoolExecutor)
     (tmp_path / "digits.toml").write_text(TEXT)
     words = ["search", str(tmp_path / "digits.toml"), "--trials", "2", "--workers", "1", "--out", str(tmp_path / "out")]
     with pytest.raises(SystemExit) as code:

@@ -1,9 +1,8 @@
 """`hibnn search`: find good options on validation data, run the best on fresh seeds, write a preset file."""
 
-import multiprocessing
 import os
 from collections.abc import Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -13,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from hibnn.errors import UserError
+from hibnn.experiments.engines import Engine, engine
 from hibnn.experiments.space import Problem, read_problem
 from hibnn.experiments.sweep import Outcome, sweep
 from hibnn.files import replacing
@@ -29,6 +29,10 @@ class SearchArguments:
     """how many trials, those of earlier calls included"""
     workers: int = os.cpu_count() or 1
     """processes, each with one torch thread"""
+    engine: Engine = "local"
+    """local: processes of this machine; dask: a Dask cluster, by default one of processes of this machine"""
+    address: str | None = None
+    """a running Dask scheduler (tcp://...), whose workers must see the same folder"""
     sampler: Literal["random", "tpe"] = "random"
     """random, as in the paper; or tpe, which learns from earlier trials and gives up those below the median"""
     out: Path | None = None
@@ -40,14 +44,15 @@ def main(arguments: list[str]) -> int:
     parsed = tyro.cli(SearchArguments, prog="hibnn search", args=arguments)
     if parsed.trials < 1 or parsed.workers < 1:
         raise UserError("trials and workers must be at least 1.")
+    if parsed.address is not None and parsed.engine != "dask":
+        raise UserError("--address is that of a Dask scheduler: add --engine dask.")
     problem = read_problem(parsed.file)
     out = parsed.out or Path("runs/search") / problem.name
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    context = multiprocessing.get_context("spawn")
     with (
         Progress(*columns, console=console, disable=not console.is_terminal) as progress,
-        ProcessPoolExecutor(parsed.workers, mp_context=context) as executor,
+        engine(parsed.engine, parsed.workers, parsed.address) as (executor, _),
     ):
         path, line = find_best(problem, parsed, out, executor, progress)
     console.print(f"{line}; written to {path}.", highlight=False, markup=False, soft_wrap=True)

@@ -75,7 +75,7 @@ def find_run(text: str, root: Path) -> Path:
 def _print_facts(console: Console, folder: Path, record: Record, contents: dict[str, Any]) -> None:
     reason = f", {record['reason']}" if record["reason"] else ""
     settings = (f"{name} {record[name]}" for name in ("method", "dataset", "scenario", "inference", "seed"))
-    numbers = (f"{name} {record[name]:.4g}" for name in METRICS if record[name] is not None)
+    numbers = (f"{name} {_number(record[name])}" for name in METRICS if record[name] is not None)
     config = contents["config"] if isinstance(contents["config"], dict) else {}
     state = contents["status"] if isinstance(contents["status"], dict) else {}
     lines = {
@@ -108,6 +108,10 @@ def _print_accuracies(console: Console, matrix: list[list[float | None]]) -> Non
 def _pairs(values: Any) -> str:
     plain = values.items() if isinstance(values, dict) else ()
     return ", ".join(f"{name} {value}" for name, value in plain)
+
+
+def _number(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
 
 
 def _read(path: Path) -> Any:

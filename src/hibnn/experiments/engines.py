@@ -57,7 +57,7 @@ def engine(kind: Engine, workers: int, address: str | None) -> Iterator[tuple[Ex
         raise UserError("--engine dask needs Dask: pip install 'hibnn[dask]'.") from None
     try:
         cluster = address or LocalCluster(
-            n_workers=workers, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
+            n_workers=workers, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
         )
         client = Client(cluster, timeout=30)
     except (OSError, ValueError) as error:

@@ -13,7 +13,6 @@ epochs = 1                     # a method that has no such option does without i
 tasks = 2                      # at most
 """
 
-import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from itertools import product
@@ -25,18 +24,14 @@ from hibnn.experiments.experiment import Experiment
 from hibnn.learners import find_method
 from hibnn.presets import options_for
 from hibnn.scenarios import WHOLE_SETS, Scenario
+from hibnn.toml import read_toml
 
 KEYS = {field.name for field in fields(Experiment)} - {"options", "seed"}
 
 
 def read_sweep(path: Path, seeds: Sequence[int] = (), quick: bool = False) -> list[Experiment]:
     """The experiments a file describes, each once; `seeds` replaces its own, `quick` what its [quick] table names."""
-    try:
-        content = tomllib.loads(path.read_text())
-    except FileNotFoundError:
-        raise UserError(f"there is no file {path}.") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UserError(f"{path} is not valid TOML: {error}.") from None
+    content = read_toml(path)
     grids = content.get("grid", [])
     if not grids:
         raise UserError(f"{path} describes no runs: it needs at least one [[grid]] table.")
