@@ -16,8 +16,13 @@ from hibnn.networks.heads import Layout
 from hibnn.scenarios import Benchmark, Scenario, benchmark
 
 
-def load_run(folder: Path, device: str = "cpu") -> tuple[Experiment, Benchmark, Learner]:
-    """What was run, on which tasks, and the learner as it was at the end."""
+def load_run(
+    folder: Path, device: str = "cpu", prediction_draws: int | None = None
+) -> tuple[Experiment, Benchmark, Learner]:
+    """What was run, on which tasks, and the learner as it was at the end.
+
+    `prediction_draws` replaces the posterior draws of its predictions, where the method has any.
+    """
     if not (folder / "result.json").exists():
         raise UserError(f"{folder} holds no finished run: give a folder with a result.json.")
     experiment = Experiment.from_json(read_json(folder / "config.json"))
@@ -28,6 +33,9 @@ def load_run(folder: Path, device: str = "cpu") -> tuple[Experiment, Benchmark, 
         tasks=experiment.tasks,
         evaluate_on=experiment.evaluate_on,
     )
+    if prediction_draws is not None and hasattr(experiment.options, "prediction_draws"):
+        options: Any = experiment.options
+        experiment = replace(experiment, options=replace(options, prediction_draws=prediction_draws))
     learner = new_learner(experiment, tasks, device)
     learner.restore(read_state(folder / "model.safetensors"))
     return experiment, tasks, learner

@@ -194,6 +194,9 @@ class SequentialBayes(NetworkLearner):
         with torch.no_grad():
             return self.soft_masks(examples, examples, generator)
 
+    def stick_alphas(self) -> list[Tensor] | None:
+        return None if self.buffet is None else [sticks.concentrations()[0].detach() for sticks in self.buffet.each()]
+
 
 def new_buffet(options: BayesOptions) -> Buffet | None:
     """The buffet the options describe."""
