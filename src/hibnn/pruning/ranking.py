@@ -17,7 +17,7 @@ from functools import singledispatch
 from typing import cast
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from hibnn.layers.dropout import kept
@@ -100,7 +100,8 @@ def _(learner: BSCL) -> list[Tensor]:
 
 @openness.register
 def _(learner: SVD) -> list[Tensor]:
-    return [
-        torch.cat([kept(layer), kept(layer).new_ones(1, layer.mean.shape[1])]).float()
-        for layer in weight_layers(learner)
-    ]
+    return [_with_biases(kept(layer)) for layer in weight_layers(learner)]
+
+
+def _with_biases(kept: Bool[Tensor, "inputs outputs"]) -> Float[Tensor, "inputs+1 outputs"]:
+    return torch.cat([kept, kept.new_ones(1, kept.shape[1])]).float()

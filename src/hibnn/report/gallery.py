@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from hibnn.pruning.study import read_study
 from hibnn.report import figures
-from hibnn.report.predictions import read_predictions
+from hibnn.report.predictions import Predictions, read_predictions
 from hibnn.report.runs import StoredRun, by_method, group, unfinished_note
 from hibnn.report.style import GREY
 
@@ -120,30 +120,29 @@ def _seconds(runs: Runs) -> Iterator[Drawing]:
 
 def _reliability(runs: Runs) -> Iterator[Drawing]:
     for title, methods in _by_benchmark([run for run in runs if run.finished]):
-        found = {}
-        for name, same in methods.items():
-            parts = [read_predictions(run.folder) for run in same]
-            full = [
-                (one.probabilities, one.targets)
-                for one in parts
-                if not (one.probabilities is None or one.targets is None)
-            ]
-            if full:
-                found[name] = (np.concatenate([p for p, _ in full]), np.concatenate([t for _, t in full]))
+        found = _stored(methods, lambda one: (one.probabilities, one.targets))
         if found:
             yield Drawing(title, _noted(figures.reliability_diagram(found), runs, title))
 
 
 def _entropy(runs: Runs) -> Iterator[Drawing]:
     for title, methods in _by_benchmark([run for run in runs if run.finished]):
-        found = {}
-        for name, same in methods.items():
-            parts = [read_predictions(run.folder) for run in same]
-            full = [(one.known, one.foreign) for one in parts if not (one.known is None or one.foreign is None)]
-            if full:
-                found[name] = (np.concatenate([k for k, _ in full]), np.concatenate([f for _, f in full]))
+        found = _stored(methods, lambda one: (one.known, one.foreign))
         if found:
             yield Drawing(title, _noted(figures.entropy_histograms(found), runs, title))
+
+
+def _stored(
+    methods: dict[str, list[StoredRun]], pair: Callable[[Predictions], tuple[np.ndarray | None, np.ndarray | None]]
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Two arrays of every method, joined over the runs that stored both."""
+    found = {}
+    for name, same in methods.items():
+        pairs = [pair(read_predictions(run.folder)) for run in same]
+        full = [(one, other) for one, other in pairs if one is not None and other is not None]
+        if full:
+            found[name] = (np.concatenate([one for one, _ in full]), np.concatenate([other for _, other in full]))
+    return found
 
 
 MAKERS: dict[str, tuple[Callable[[Runs], Iterator[Drawing]], str]] = {

@@ -45,7 +45,7 @@ def read_predictions(folder: Path) -> Predictions:
 
 
 def _joined(tensors: dict[str, np.ndarray], *endings: str) -> np.ndarray | None:
-    """Tensors named `task{t}.ending` one after another, or the one named `ending`; None where shapes differ or none is."""
+    """Tensors named `task{t}.ending` one after another, or the one named `ending`; None if there is none."""
     for ending in endings:
         if ending in tensors:
             return tensors[ending]

@@ -9,7 +9,15 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from hibnn.report.figures.curves import draw_band, draw_points, legend_below, mean_and_error, number_tasks, seeds_label
+from hibnn.report.figures.curves import (
+    draw_band,
+    draw_points,
+    legend_below,
+    mean_and_error,
+    number_tasks,
+    pale,
+    seeds_label,
+)
 from hibnn.report.style import Look, look, styled
 
 Matrices = Float[np.ndarray, "seeds tasks tasks"]
@@ -104,10 +112,12 @@ def training_time(seconds: Mapping[str, Float[np.ndarray, "seeds tasks"]]) -> Fi
     for place, (method, each) in enumerate(seconds.items()):
         style, by_seed = look(method), np.asarray(each).mean(1)
         mean, error = (float(one) for one in mean_and_error(by_seed))
-        axis.bar(place, mean, 0.6, color=f"{style.colour}55", edgecolor=style.colour, hatch=style.hatch)
+        axis.bar(place, mean, 0.6, color=pale(style.colour), edgecolor=style.colour, hatch=style.hatch)
         if not np.isnan(error):
             axis.errorbar(place, mean, error, color="black", capsize=3)
-        axis.plot(np.full(len(by_seed), place + 0.18), by_seed, ".", color="black", markersize=3)
+        axis.plot(
+            np.full(len(by_seed), place + 0.2), by_seed, "o", color="white", markeredgecolor="black", markersize=3.5
+        )
     axis.set_xticks(range(len(seconds)), labels=[look(method).name for method in seconds])
     axis.grid(False, axis="x")
     axis.set_ylabel("seconds of training a task")

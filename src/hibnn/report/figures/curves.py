@@ -10,9 +10,7 @@ from matplotlib.figure import Figure
 from hibnn.report.style import GREY, Look
 
 
-def mean_and_error(
-    values: Float[np.ndarray, "seeds *points"],
-) -> tuple[Float[np.ndarray, " *points"], Float[np.ndarray, " *points"]]:
+def mean_and_error(values: Float[np.ndarray, "seeds ..."]) -> tuple[np.ndarray, np.ndarray]:
     """Mean and standard error s / sqrt(n) over seeds; the error of a single seed is NaN: it is not known."""
     values = np.asarray(values, dtype=float)
     if len(values) == 1:
@@ -52,7 +50,7 @@ def draw_boxes(
         showfliers=False,
         patch_artist=True,
         manage_ticks=False,
-        boxprops={"facecolor": _pale(look.colour), "edgecolor": look.colour, "hatch": look.hatch},
+        boxprops={"facecolor": pale(look.colour), "edgecolor": look.colour, "hatch": look.hatch},
         medianprops={"color": "black", "linewidth": 1.6, "solid_capstyle": "butt"},
         whiskerprops={"color": look.colour},
         capprops={"color": look.colour},
@@ -82,6 +80,7 @@ def no_data(axis: Axes, words: str = "no data") -> None:
     axis.text(0.5, 0.5, words, transform=axis.transAxes, ha="center", va="center", color=GREY)
 
 
-def _pale(colour: str) -> tuple[float, float, float]:
+def pale(colour: str) -> tuple[float, float, float]:
+    """A light, opaque version of a colour, for areas."""
     red, green, blue = (int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5))
     return (0.65 + 0.35 * red, 0.65 + 0.35 * green, 0.65 + 0.35 * blue)

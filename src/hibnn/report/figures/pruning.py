@@ -26,9 +26,8 @@ TICKS = (0, 60, 80, 90, 95, 98, 99, 99.8)
 def pruning_curves(studies: Sequence[Study], rankings: Sequence[Ranking] = ()) -> Figure:
     """Test error against the percentage pruned: a column a ranking, a row a depth (paper, figures 2, 13, 15, 16)."""
     _check_one_kind(studies)
-    rankings = rankings or sorted(
-        {curve.ranking for study in studies for curve in study.curves}, key=list(Ranking).index
-    )
+    made = {curve.ranking for study in studies for curve in study.curves}
+    rankings = rankings or [ranking for ranking in Ranking if ranking in made]
     depths = sorted({study.depth for study in studies})
     size = (0.6 + 3.4 * len(rankings), 0.8 + 2.5 * len(depths))
     figure = Figure(figsize=size, layout="constrained")

@@ -8,11 +8,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Float
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from hibnn.report.figures.curves import draw_boxes, number_tasks
+from hibnn.report.figures.curves import draw_boxes, number_tasks, pale
 from hibnn.report.style import BLUE, GREEN, ORANGE, PURPLE, Look, look, styled
 
 Counts = Sequence[np.ndarray]
@@ -36,7 +35,7 @@ def active_neurons_by_layer(counts: Mapping[str, Counts]) -> Figure:
     number_tasks(axis, max(len(layers) for layers in counts.values()), "hidden layer")
     axis.set_ylabel("active neurons")
     axis.set_ylim(bottom=0)
-    _legend(axis, [look(method) for method in counts])
+    _legend(figure, [look(method) for method in counts])
     return figure
 
 
@@ -97,7 +96,7 @@ def inferred_structure(structures: Mapping[str, Sequence[Counts]], tasks: Sequen
         axis.set_title(look(method).name)
     axes[0].set_ylabel("active neurons")
     axes[0].set_ylim(bottom=0)
-    _legend(axes[0], LAYERS[:depth])
+    _legend(figure, LAYERS[:depth])
     return figure
 
 
@@ -118,10 +117,8 @@ def alpha_and_masks(alphas: Mapping[str, Counts], active: Mapping[str, Counts]) 
     return figure
 
 
-def _legend(axis: Axes, looks: Sequence[Look]) -> None:
-    patches = [Patch(facecolor=_faint(one), edgecolor=one.colour, hatch=one.hatch, label=one.name) for one in looks]
-    axis.legend(handles=patches, loc="upper right")
-
-
-def _faint(one: Look) -> str:
-    return f"{one.colour}55"
+def _legend(figure: Figure, looks: Sequence[Look]) -> None:
+    patches = [
+        Patch(facecolor=pale(one.colour), edgecolor=one.colour, hatch=one.hatch, label=one.name) for one in looks
+    ]
+    figure.legend(handles=patches, loc="outside lower center", ncols=len(patches))
