@@ -128,14 +128,9 @@ def test_inferred_structure_has_a_box_for_each_task_and_layer():
 def test_alpha_stands_above_the_neurons_of_the_same_method():
     alphas = {name: [RANDOM.gamma(5, size=9) for _ in range(2)] for name in ("ibnn", "bscl")}
     active = {name: [RANDOM.poisson(5, size=9) for _ in range(2)] for name in ("ibnn", "bscl")}
-    above, above_right, below, below_right = figures.alpha_and_masks(alphas, active).axes
-    shown = (
-        (above, alphas["ibnn"]),
-        (above_right, alphas["bscl"]),
-        (below, active["ibnn"]),
-        (below_right, active["bscl"]),
-    )
-    for axis, values in shown:
+    axes = figures.alpha_and_masks(alphas, active).axes
+    shown = [alphas["ibnn"], alphas["bscl"], active["ibnn"], active["bscl"]]
+    for axis, values in zip(axes, shown, strict=True):
         assert boxes(axis) == pytest.approx({1: np.median(values[0]), 2: np.median(values[1])})
 
 
@@ -168,9 +163,8 @@ def test_accuracy_matrices_are_means_and_leave_blank_what_was_not_measured():
 
 
 def test_training_time_is_the_mean_over_tasks_and_seeds():
-    (axis,) = figures.training_time(
-        {("ibnn", None): np.array([[1.0, 3.0], [4.0, 4.0]]), ("vcl", 50): np.ones((1, 2))}
-    ).axes
+    seconds = {("ibnn", None): np.array([[1.0, 3.0], [4.0, 4.0]]), ("vcl", 50): np.ones((1, 2))}
+    (axis,) = figures.training_time(seconds).axes
     assert [bar.get_height() for bar in axis.patches] == [3.0, 1.0]
     assert [label.get_text() for label in axis.get_xticklabels()] == ["IBNN", "VCL h50"]
 
