@@ -1,4 +1,9 @@
-"""Which neurons a task uses, kept with every run: Z for some examples, how many each example has active, and E[pi]."""
+"""Which neurons a task uses, kept with every run.
+
+task{t}.layer{j}.z         Z for some examples (BSCL: for some inputs of the layer)
+task{t}.layer{j}.active    how many neurons each example has active (BSCL: each input)
+task{t}.sticks{s}.alpha    a_k of the sticks' posterior; a set for each layer, or one for all (HIBNN)
+"""
 
 import torch
 from torch import Tensor
@@ -18,8 +23,11 @@ def structure_of(learner: Learner) -> dict[str, Tensor]:
     kept: dict[str, Tensor] = {}
     for layer, z in enumerate(masks):
         name = f"task{learner.task}.layer{layer}"
-        kept[f"{name}.z"] = z[:STORED_ROWS].to(torch.float16).cpu().contiguous()
+        rows = torch.arange(0, len(z), max(1, len(z) // STORED_ROWS), device=z.device)[:STORED_ROWS]
+        kept[f"{name}.z"] = z[rows].to(torch.float16).cpu().contiguous()
         kept[f"{name}.active"] = (z > ACTIVE).sum(-1).to(torch.int32).cpu()
+    for number, alpha in enumerate(learner.stick_alphas() or []):
+        kept[f"task{learner.task}.sticks{number}.alpha"] = alpha.cpu().contiguous()
     return kept
 
 

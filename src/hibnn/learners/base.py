@@ -154,7 +154,14 @@ class Learner(ABC):
         return []
 
     def masks(self, examples: int, generator: torch.Generator) -> list[Tensor] | None:
-        """Z: relaxed masks for some examples, one matrix a layer, or None where the width is fixed."""
+        """Z: relaxed masks for some examples, one matrix a layer, or None where the width is fixed.
+
+        Where masks belong to weights and not to examples, the rows are the inputs of the layer.
+        """
+        return None
+
+    def stick_alphas(self) -> list[Tensor] | None:
+        """a_k of the posterior of every stick, one vector for each set of sticks, or None where the width is fixed."""
         return None
 
     def predict(self, x: np.ndarray | Tensor, head: int, generator: torch.Generator) -> Prediction:

@@ -213,6 +213,13 @@ class BSCL(NetworkLearner):
         """Neurons of each layer that some task uses."""
         return [float(torch.stack(masks).any(0).any(0).sum()) for masks in zip(*self.stored, strict=True)] or None
 
+    def masks(self, examples: int, generator: torch.Generator) -> list[Tensor] | None:
+        """The masks of the current task's weights, a row for each input; they are the same for all examples."""
+        return self.masks_of(self.task)
+
+    def stick_alphas(self) -> list[Tensor] | None:
+        return [masks.concentrations()[0].detach() for masks in self.masked.each_mask()]
+
     def state(self) -> State:
         state = super().state()
         kept = {

@@ -224,6 +224,11 @@ class SequentialBayes(NetworkLearner):
         with torch.no_grad():
             return self.soft_masks(examples, examples, self.task, generator)
 
+    def stick_alphas(self) -> list[Tensor] | None:
+        if self.stamps is None:
+            return None
+        return [one.concentrations[0].detach() for one in self.stamps.sticks(self.task)]
+
 
 def new_buffet(options: BayesOptions) -> Buffet | None:
     """The buffet the options describe."""

@@ -1,0 +1,53 @@
+"""`hibnn figures`: draw every figure that stored runs allow."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn
+
+from hibnn.errors import UserError
+from hibnn.report.gallery import draw_all
+from hibnn.report.runs import runs_below
+from hibnn.report.style import save_figure
+
+
+@dataclass(frozen=True, kw_only=True)
+class FiguresArguments:
+    """Draw all figures that the runs below some folders allow, and name those they do not."""
+
+    runs: tyro.conf.Positional[tuple[Path, ...]]
+    """folders with runs, at any depth below"""
+    out: Annotated[Path, tyro.conf.arg(aliases=("-o",))]
+    """folder for the figures"""
+    format: Literal["png", "svg", "pdf"] = "png"
+
+
+def main(arguments: list[str]) -> int:
+    """Draw, write, and say what could not be drawn."""
+    parsed = tyro.cli(FiguresArguments, prog="hibnn figures", args=arguments)
+    if not parsed.runs:
+        raise UserError("name at least one folder with runs.")
+    runs = runs_below(parsed.runs)
+    if not runs:
+        raise UserError(f"there are no runs below {', '.join(map(str, parsed.runs))}.")
+    console, missing = Console(stderr=True), []
+    columns = (SpinnerColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
+        bar = progress.add_task(f"{len(runs)} runs")
+        for drawing in draw_all(runs):
+            if drawing.figure is None:
+                missing.append(drawing)
+                continue
+            path = parsed.out / f"{drawing.name}.{parsed.format}"
+            progress.update(bar, description=path.name)
+            save_figure(drawing.figure, path)
+            print(path)
+    for drawing in missing:
+        print(f"not drawn: {drawing.name}, {drawing.reason}")
+    unfinished = sum(not run.finished for run in runs)
+    if unfinished:
+        print(f"{unfinished} of {len(runs)} runs are unfinished and not shown.")
+    return 0

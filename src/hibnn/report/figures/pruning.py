@@ -1,0 +1,148 @@
+"""Figures of pruning: error against the share of pruned weights, and what depth does to it."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from hibnn.errors import UserError
+from hibnn.pruning import Ranking
+from hibnn.pruning.study import Study
+from hibnn.report.figures.curves import draw_band, draw_points, legend_below, mean_and_error, seeds_label
+from hibnn.report.style import GREY, LOOKS, look, styled
+
+NAMES = {
+    Ranking.MAGNITUDE: "by magnitude |μ|",
+    Ranking.SNR: "by signal-to-noise |μ|/σ",
+    Ranking.EXPECTED_MAGNITUDE: "by expected magnitude E[z] |μ|",
+    Ranking.EXPECTED_SNR: "by expected signal-to-noise E[z] |μ|/σ",
+    Ranking.PRODUCT_SNR: "by signal-to-noise of z w",
+}
+TICKS = (0, 60, 80, 90, 95, 98, 99, 99.8)
+
+
+@styled
+def pruning_curves(studies: Sequence[Study], rankings: Sequence[Ranking] = ()) -> Figure:
+    """Test error against the percentage pruned: a column a ranking, a row a depth (paper, figures 2, 13, 15, 16)."""
+    _check_one_kind(studies)
+    made = {curve.ranking for study in studies for curve in study.curves}
+    rankings = rankings or [ranking for ranking in Ranking if ranking in made]
+    depths = sorted({study.depth for study in studies})
+    size = (0.6 + 3.4 * len(rankings), 0.8 + 2.5 * len(depths))
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.subplots(len(depths), len(rankings), sharex=True, sharey=True, squeeze=False)
+    for row, depth in zip(axes, depths, strict=True):
+        for axis, ranking in zip(row, rankings, strict=True):
+            draw_pruning(axis, [study for study in studies if study.depth == depth], ranking)
+            axis.label_outer()
+        if len(depths) > 1:
+            row[0].set_ylabel(f"depth {depth}\ntest error (%)")
+    for axis, ranking in zip(axes[0], rankings, strict=True):
+        axis.set_title(NAMES[ranking])
+    legend_below(figure, 5)
+    return figure
+
+
+def draw_pruning(axis: Axes, studies: Sequence[Study], ranking: Ranking) -> None:
+    """The curves of all methods for one ranking; the axis spreads out where few weights are left."""
+    for method in _methods(studies):
+        curves = [study.curve(ranking) for study in studies if study.method == method]
+        found = [curve for curve in curves if curve is not None]
+        if found:
+            errors = np.array([[100 * (1 - accuracy) for accuracy in curve.accuracies] for curve in found])
+            style = look(method)
+            draw_band(axis, found[0].percentages, errors, style, seeds_label(style.name, len(found)), every=3)
+    axis.set_xscale("function", functions=(_spread, _gather))
+    axis.set_xticks(TICKS, labels=[f"{tick:g}" for tick in TICKS])
+    axis.minorticks_off()
+    axis.set_xlim(0, 99.85)
+    axis.set_ylim(0, 100)
+    axis.set_xlabel("weights pruned (%)")
+    axis.set_ylabel("test error (%)")
+
+
+@styled
+def depth_study(studies: Sequence[Study], ranking: Ranking = Ranking.SNR, percent: float = 95.0) -> Figure:
+    """Sparsity, accuracy before pruning and accuracy at `percent` % pruned against depth (paper, figures 4, 14)."""
+    _check_one_kind(studies)
+    figure = Figure(figsize=(9.0, 3.0), layout="constrained")
+    axes = figure.subplots(1, 3)
+    panels: list[tuple[str, Callable[[Study], float | None]]] = [
+        ("weights pruned when accuracy\nhas dropped 10 points (%)", lambda study: _sparsity(study, ranking)),
+        ("accuracy before pruning (%)", lambda study: _accuracy(study, ranking, 0.0)),
+        (f"accuracy at {percent:g} % pruned (%)", lambda study: _accuracy(study, ranking, percent)),
+    ]
+    for axis, (label, value) in zip(axes, panels, strict=True):
+        missing = [
+            _draw_by_depth(axis, [study for study in studies if study.method == method], value)
+            for method in _methods(studies)
+        ]
+        if any(missing):
+            axis.set_title(f"no value: {'; '.join(filter(None, missing))}", fontsize=6.5, color=GREY)
+        axis.set_xlabel("hidden layers")
+        axis.set_ylabel(label)
+        axis.set_xticks(sorted({study.depth for study in studies}))
+    figure.suptitle(f"pruned {NAMES[ranking]}", fontsize=9.5)
+    legend_below(figure)
+    return figure
+
+
+def _draw_by_depth(axis: Axes, studies: Sequence[Study], value: Callable[[Study], float | None]) -> str:
+    """Draws a method's means by depth and returns, in words, which of its runs have no value."""
+    points: dict[int, list[float]] = {}
+    absent: list[Study] = []
+    for study in sorted(studies, key=lambda one: one.depth):
+        measured = value(study)
+        if measured is None:
+            absent.append(study)
+        else:
+            points.setdefault(study.depth, []).append(measured)
+    style, seeds = look(studies[0].method), len({study.seed for study in studies})
+    if points:
+        values = [np.array(one) for one in points.values()]
+        draw_points(axis, list(points), values, style, seeds_label(style.name, seeds))
+    return "; ".join(f"{style.name} depth {one.depth} seed {one.seed}" for one in absent)
+
+
+def accuracy_at(studies: Sequence[Study], ranking: Ranking, percent: float) -> tuple[float, float]:
+    """Mean and standard error over seeds of the accuracy at a percentage of the grid."""
+    values = [_accuracy(study, ranking, percent) for study in studies]
+    mean, error = mean_and_error(np.array([value for value in values if value is not None]))
+    return float(mean), float(error)
+
+
+def _accuracy(study: Study, ranking: Ranking, percent: float) -> float | None:
+    curve = study.curve(ranking)
+    if curve is None or percent not in curve.percentages:
+        return None
+    return 100 * curve.accuracies[curve.percentages.index(percent)]
+
+
+def _sparsity(study: Study, ranking: Ranking) -> float | None:
+    curve = study.curve(ranking)
+    return None if curve is None else curve.sparsity
+
+
+def _methods(studies: Sequence[Study]) -> list[str]:
+    found = {study.method for study in studies}
+    return [name for name in LOOKS if name in found] + sorted(found - set(LOOKS))
+
+
+def _check_one_kind(studies: Sequence[Study]) -> None:
+    if not studies:
+        raise UserError("there is no pruned run to draw: run 'hibnn prune' first.")
+    kinds = {(study.dataset, study.evaluated_on) for study in studies}
+    removals = {curve.removal for study in studies for curve in study.curves}
+    grids = {curve.percentages for study in studies for curve in study.curves}
+    if len(kinds) > 1 or len(removals) > 1 or len(grids) > 1:
+        named = ", ".join(sorted({*(kind[0] for kind in kinds), *map(str, removals)}))
+        raise UserError(f"one figure shows one data set, one removal and one grid, not several ({named}).")
+
+
+def _spread(percent: np.ndarray) -> np.ndarray:
+    return -np.log(np.maximum(100.1 - np.asarray(percent, dtype=float), 1e-3))
+
+
+def _gather(position: np.ndarray) -> np.ndarray:
+    return 100.1 - np.exp(-np.asarray(position, dtype=float))

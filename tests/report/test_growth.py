@@ -1,0 +1,21 @@
+"""The picture of one run holds what it claims."""
+
+from hibnn.report.figures import growth_figure, save_figure
+
+RESULT = {
+    "method": "ibnn",
+    "scenario": "task",
+    "acc": 0.85,
+    "accuracy_matrix": [[1.0, None], [0.9, 0.8]],
+    "active_units_per_task": [[10.0, 5.0], [20.0, 6.0]],
+}
+
+
+def test_the_growth_figure_shows_the_matrix_and_the_neurons(tmp_path):
+    figure = growth_figure(RESULT)
+    matrix, neurons = figure.axes
+    assert [text.get_text() for text in matrix.texts] == ["100", "90", "80"]
+    assert matrix.images[0].get_array().filled(-1).tolist() == [[1.0, -1], [0.9, 0.8]]
+    assert [bar.get_height() for bar in neurons.patches] == [15.0, 26.0]
+    save_figure(figure, tmp_path / "figure.svg")
+    assert "<svg" in (tmp_path / "figure.svg").read_text()
