@@ -76,9 +76,9 @@ def openness(learner: Learner) -> list[Float[Tensor, "inputs+1 outputs"]]:
 @openness.register
 def _(learner: SequentialBayes) -> list[Tensor]:
     layers = weight_layers(learner)
-    if learner.buffet is None:
+    pi = learner.expected_pi(learner.task)
+    if pi is None:
         return [torch.ones_like(layer.mean) for layer in layers]
-    pi = learner.buffet.expected_pi()
     below = [torch.ones_like(layers[0].mean[:-1, 0]), *pi]
     found = []
     for number, layer in enumerate(layers):
