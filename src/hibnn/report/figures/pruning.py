@@ -52,7 +52,8 @@ def draw_pruning(axis: Axes, studies: Sequence[Study], ranking: Ranking) -> None
         if found:
             errors = np.array([[100 * (1 - accuracy) for accuracy in curve.accuracies] for curve in found])
             style = look(method)
-            draw_band(axis, found[0].percentages, errors, style, seeds_label(style.name, len(found)), every=3)
+            label, spacing = seeds_label(style.name, len(found)), max(1, errors.shape[1] // 11)
+            draw_band(axis, found[0].percentages, errors, style, label, spacing)
     axis.set_xscale("function", functions=(_spread, _gather))
     axis.set_xticks(TICKS, labels=[f"{tick:g}" for tick in TICKS])
     axis.minorticks_off()
