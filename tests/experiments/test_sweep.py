@@ -1,9 +1,11 @@
+import io
 import time
 from collections import Counter
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 
 import pytest
+from rich.console import Console
 
 from hibnn import UserError
 from hibnn.cli import main
@@ -11,6 +13,7 @@ from hibnn.errors import DivergedError
 from hibnn.experiments import sweep as sweep_module
 from hibnn.experiments.lock import held, status_of
 from hibnn.experiments.sweep import Outcome, folder_of, read_sweep, sweep
+from hibnn.sweep_display import SweepDisplay
 
 GRID = """
 seeds = [0, 1]
@@ -209,3 +212,20 @@ def test_the_command_runs_a_sweep_in_processes(grid, tmp_path, capsys):
         main(["sweep", str(grid), "--out", str(tmp_path / "runs"), "--seeds", "0", "--workers", "1"])
     assert code.value.code == 0
     assert "4 runs done, 0 failed" in capsys.readouterr().err
+
+
+def test_the_live_table_shows_what_runs_what_ended_and_how_long_it_will_take(grid):
+    console = Console(file=io.StringIO(), force_terminal=True, width=150)
+    display = SweepDisplay(console, total=8, workers=2)
+    first, second, third, *_ = read_sweep(grid)
+    display.done(Outcome(first, folder_of(first, grid.parent), "done", {"acc": 0.5, "seconds": 1.0}))
+    assert console.file.getvalue() == ""  # it was finished before this sweep
+    assert display.time_left == "time left unknown"
+    for one in (second, third):
+        display.start(one)
+    display.done(Outcome(second, folder_of(second, grid.parent), "diverged", error="no number"))
+    console.print(display)
+    text = console.file.getvalue()
+    assert "diverged, no number" in text
+    assert "finetune on split-digits, class" in text
+    assert "2/8: 1 runs done, 0 failed, 1 diverged, 1 running, about 00:00:00 left" in text

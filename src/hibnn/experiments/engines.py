@@ -64,7 +64,7 @@ def engine(kind: Engine, workers: int, address: str | None) -> Iterator[tuple[Ex
         raise UserError(f"there is no Dask scheduler at {address} ({error}).") from None
     try:
         with _ending(client.get_executor(pure=False)) as executor:
-            yield executor, lambda: sum(client.nthreads().values())
+            yield executor, lambda: sum(client.nthreads().values())  # pyright: ignore[reportAttributeAccessIssue]
     finally:
         client.close()
         if not isinstance(cluster, str):
