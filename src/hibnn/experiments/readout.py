@@ -9,8 +9,9 @@ from hibnn.evaluation import Granularity, evaluate
 from hibnn.experiments.checkpoint import read_state
 from hibnn.experiments.experiment import Experiment
 from hibnn.experiments.result import last_row_metrics
-from hibnn.experiments.run import new_learner
+from hibnn.experiments.run import new_inference, new_learner
 from hibnn.files import read_json
+from hibnn.inference.companion import TaskInference, held_out_part
 from hibnn.learners import Learner
 from hibnn.networks.heads import Layout
 from hibnn.scenarios import Benchmark, Scenario, benchmark
@@ -33,20 +34,48 @@ def load_run(folder: Path, device: str = "cpu") -> tuple[Experiment, Benchmark, 
     return experiment, tasks, learner
 
 
-def read_out(folder: Path, scenario: Scenario, inference: str, score: str = "predictive") -> dict[str, Any]:
-    """Accuracy after the last task in another scenario; only a head a task can serve every scenario."""
-    experiment, tasks, learner = load_run(folder)
-    if learner.setting.layout is not Layout.MULTI and scenario is not experiment.scenario:
-        raise UserError(f"{folder} has a single head made for the {experiment.scenario} scenario: run it anew.")
-    experiment = replace(experiment, scenario=scenario, inference=inference, score=score)
+def read_out(
+    folder: Path, scenario: Scenario, inference: str, score: str = "predictive", infer: str = "entropy"
+) -> dict[str, Any]:
+    """Accuracy after the last task in another scenario; only a head a task can serve every scenario.
+
+    A run that learned this inference of tasks uses it. Another one is learned now, from the training data; the network
+    has seen the rows that then calibrate it.
+    """
+    before, tasks, learner = load_run(folder)
+    if learner.setting.layout is not Layout.MULTI and scenario is not before.scenario:
+        raise UserError(f"{folder} has a single head made for the {before.scenario} scenario: run it anew.")
+    experiment = Experiment.from_json(
+        before.as_json() | {"scenario": str(scenario), "inference": inference, "score": score, "infer": infer}
+    )
     tasks = replace(tasks, scenario=scenario)
-    row = evaluate(learner, tasks, Granularity.parse(inference), experiment.score)
+    companion = new_inference(experiment, learner.setting)
+    if companion is not None:
+        state = read_state(folder / "model.safetensors")
+        if before.infer == infer and "inference" in state.facts:
+            companion.restore(state)
+        elif companion.holds_out:
+            learn_inference(companion, tasks, learner)
+    row = evaluate(learner, tasks, Granularity.parse(inference), experiment.score, companion)
     return {
         "method": experiment.method,
         "dataset": experiment.dataset,
         "scenario": str(scenario),
         "inference": inference,
+        "infer": infer,
         "score": score,
         "seed": experiment.seed,
+        "inference_parameters": companion.numbers() if companion else 0,
         **last_row_metrics(tasks, row),
     }
+
+
+def learn_inference(companion: TaskInference, tasks: Benchmark, learner: Learner) -> None:
+    """Learn and calibrate an inference of tasks for a network that has learned them all."""
+    sizes = list(learner.head_sizes)
+    for number, task in enumerate(tasks.tasks[: len(sizes)]):
+        part, held = held_out_part(task, learner.setting.seed)
+        companion.begin(part.train.load(), held)
+        learner.head_sizes = sizes[: number + 1]  # as it stood when the task was learned
+        companion.end(learner, held)
+    learner.head_sizes = sizes
