@@ -1,8 +1,8 @@
 """Mixtures fitted by expectation-maximisation, of a size that held-out rows choose.
 
-The number of components doubles (1, 2, 4, ...) until the held-out rows become less likely; for each number, the rank
-of all components is the one under which the held-out rows are most likely. Held-out likelihood was compared with the
-evidence (`hibnn.densities.evidence`) and with BIC for mixtures and kept: see docs/task-inference.md.
+The number of components doubles (1, 2, 4, ...) as long as held-out rows become clearly more likely; for each number,
+the rank of all components is the one under which the held-out rows are most likely. Held-out likelihood was compared
+with the evidence (`hibnn.densities.evidence`) and with BIC for mixtures and kept: see docs/task-inference.md.
 """
 
 import warnings
@@ -34,17 +34,24 @@ def fit_mixture(
     generator: torch.Generator,
 ) -> Mixture:
     """A mixture of at most so many components of at most such a rank, sized by the held-out rows."""
-    best, best_value = None, -torch.inf
+    best, best_values = None, None
     for number in _sizes(components, len(x)):
         fitted = expectation_maximisation(x, number, rank, generator)
         ranks = _ranks(max(one.rank for one in fitted.components))
-        values = fitted.log_density_by_rank(held_out, ranks).mean(1)
-        value = float(values.max())
-        if best is not None and value <= best_value:
+        values = fitted.log_density_by_rank(held_out, ranks)
+        chosen = int(values.mean(1).argmax())
+        if best_values is not None and not _higher(values[chosen], best_values):
             break
-        best, best_value = fitted.truncate(ranks[int(values.argmax())]), value
+        best, best_values = fitted.truncate(ranks[chosen]), values[chosen]
     assert best is not None
     return best
+
+
+def _higher(values: Float[Tensor, " held"], others: Float[Tensor, " held"]) -> bool:
+    """Whether values are higher on average, by more than the standard error of the difference."""
+    difference = values - others
+    error = difference.std() / len(difference) ** 0.5 if len(difference) > 1 else 0.0
+    return bool(difference.mean() > error)
 
 
 def expectation_maximisation(x: Tensor, number: int, rank: int, generator: torch.Generator) -> Mixture:

@@ -19,10 +19,10 @@ from torch import Tensor
 from hibnn.densities.evidence import evidence_rank
 from hibnn.densities.statistics import Statistics
 
-FLOOR = 0.05
-"""The floor of every variance, as a share of the mean variance of an input."""
-SMALLEST = 1e-6
-"""The floor where nothing varies."""
+FLOOR = 0.2
+"""What is added to every variance, as a share of the noise."""
+LEAST_SHARE, LEAST = 1e-3, 1e-6
+"""The least noise: a share of the mean variance of an input, and where nothing varies."""
 
 
 @dataclass(frozen=True)
@@ -45,16 +45,16 @@ class LowRankGaussian:
             total: the sum of all eigenvalues.
         """
         inputs, rank = directions.shape
-        floor = floor_of(total, inputs)
-        noise = (total - values.sum()).clamp(min=0) / max(1, inputs - rank)
-        return cls(mean, directions, values.clamp(min=0) + floor, noise + floor)
+        least = LEAST_SHARE * total / inputs + LEAST
+        noise = (total - values.sum()).clamp(min=0) / max(1, inputs - rank) + least
+        return cls(mean, directions, values.clamp(min=0) + FLOOR * noise + least, (1 + FLOOR) * noise)
 
     @classmethod
     def of_statistics(cls, statistics: Statistics, largest: int | None = None) -> "LowRankGaussian":
         """The density of highest likelihood, of the rank with the highest evidence among those up to `largest`."""
         values, vectors = torch.linalg.eigh(statistics.covariance())
         values, vectors = values.flip(0).clamp(min=0), vectors.flip(1)
-        rank = evidence_rank(values + floor_of(values.sum(), len(values)), statistics.count, largest)
+        rank = evidence_rank(values + LEAST, statistics.count, largest)
         return cls.of_spectrum(statistics.mean, vectors[:, :rank], values[:rank], values.sum())
 
     @property
@@ -95,8 +95,3 @@ class LowRankGaussian:
         return LowRankGaussian(
             self.mean.to(dtype), self.directions.to(dtype), self.variances.to(dtype), self.noise.to(dtype)
         )
-
-
-def floor_of(total: Tensor, inputs: int) -> Tensor:
-    """What is added to every variance, from their sum."""
-    return FLOOR * total / inputs + SMALLEST

@@ -19,19 +19,21 @@ from hibnn.densities.mixture import Mixture
 
 def pool(first: Mixture, second: Mixture, components: int) -> Mixture:
     """One mixture that stands for the rows of both, with at most so many components."""
-    pooled = [*first.components, *second.components]
-    counts = [*first.counts, *second.counts]
+    pooled = dict(enumerate([*first.components, *second.components]))
+    counts = dict(enumerate([*first.counts, *second.counts]))
     total = float(first.counts.sum() + second.counts.sum())
-    while len(pooled) > 1:
-        pairs = list(combinations(range(len(pooled)), 2))
-        unions = {(i, j): union(pooled[i], counts[i], pooled[j], counts[j]) for i, j in pairs}
-        i, j = min(pairs, key=lambda pair: _cost(pooled, counts, pair, unions[pair]))
-        worth = 0.5 * (len(pooled[i].mean) * (pooled[i].rank + 1) + 2) * math.log(total)
-        if len(pooled) <= components and _cost(pooled, counts, (i, j), unions[i, j]) > worth:
+    unions = {pair: _union_and_cost(pooled, counts, *pair) for pair in combinations(pooled, 2)}
+    while unions:
+        i, j = min(unions, key=lambda pair: unions[pair][1])
+        made, cost = unions[i, j]
+        worth = 0.5 * (len(made.mean) * (made.rank + 1) + 2) * math.log(total)
+        if len(pooled) <= components and cost > worth:
             break
-        pooled[i], counts[i] = unions[i, j], counts[i] + counts[j]
+        pooled[i], counts[i] = made, counts[i] + counts[j]
         del pooled[j], counts[j]
-    return Mixture(tuple(pooled), torch.stack(counts))
+        unions = {pair: value for pair, value in unions.items() if not {i, j} & set(pair)}
+        unions |= {(i, k): _union_and_cost(pooled, counts, i, k) for k in pooled if k != i}
+    return Mixture(tuple(pooled.values()), torch.stack(list(counts.values())))
 
 
 def union(one: LowRankGaussian, count: Tensor, other: LowRankGaussian, other_count: Tensor) -> LowRankGaussian:
@@ -51,7 +53,9 @@ def union(one: LowRankGaussian, count: Tensor, other: LowRankGaussian, other_cou
     return LowRankGaussian(one.mean + (1 - share) * shift, vectors[:, :rank], variances, noise + lost)
 
 
-def _cost(pooled: list[LowRankGaussian], counts: list[Tensor], pair: tuple[int, int], made: LowRankGaussian) -> float:
-    apart = sum(counts[k] * pooled[k].log_determinant() for k in pair)
-    together = sum(counts[k] for k in pair) * made.log_determinant()
-    return float(0.5 * (together - apart))
+def _union_and_cost(
+    pooled: dict[int, LowRankGaussian], counts: dict[int, Tensor], i: int, j: int
+) -> tuple[LowRankGaussian, float]:
+    made = union(pooled[i], counts[i], pooled[j], counts[j])
+    apart = counts[i] * pooled[i].log_determinant() + counts[j] * pooled[j].log_determinant()
+    return made, float(0.5 * ((counts[i] + counts[j]) * made.log_determinant() - apart))
