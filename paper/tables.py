@@ -1,6 +1,6 @@
-"""Write paper/core.md and paper/baselines.md from run files: paper and ours side by side.
+"""Write the tables of this folder from run files: paper and ours side by side.
 
-Usage: python paper/tables.py core|whole-mnist|baselines [FOLDER OF RUNS]
+Usage: python paper/tables.py core|whole-mnist|baselines|task-inference [FOLDER OF RUNS]
 """
 
 import statistics
@@ -11,6 +11,7 @@ import torch
 
 from hibnn.experiments.readout import read_out
 from hibnn.files import read_json, write_json
+from hibnn.inference.companion import INFERENCES
 from hibnn.report.tables import Result, group, markdown, percent, results_below
 from hibnn.scenarios import Scenario
 
@@ -118,6 +119,41 @@ the mean over seeds; otherwise mean ± standard error. Made by `hibnn sweep pape
 {markdown(header, sorted(rows))}"""
 
 
+def task_inference(folder: Path) -> str:
+    """What tells the task: entropy, mutual information or a density, for every benchmark."""
+    groups = group(
+        [result for _, result in results_below(folder)],
+        lambda one: (one["dataset"], one["scenario"], one["inference"], INFERENCES.index(one["infer"])),
+    )
+    rows = []
+    for (dataset, scenario, granularity, _), cell in sorted(groups.items()):
+        means = [percent([one[name] for one in cell]) for name in ("acc", "task_inference", "within_task", "ece")]
+        auroc = percent([one["ood_auroc"] for one in cell]) if cell[0]["ood_auroc"] is not None else "-"
+        rows.append(
+            (dataset, scenario, granularity, cell[0]["infer"], *means, auroc, memory(cell), len(cell), seconds(cell))
+        )
+    header = (
+        "benchmark", "scenario", "one decision for a", "task told by", "accuracy", "task right", "right within the task",
+        "ECE", "AUROC, foreign", "memory: network + inference", "seeds", "seconds",
+    )  # fmt: skip
+    return f"""# Which task is this?
+
+IBNN on the test sets after the last task, in %, mean ± standard error over seeds. Made by `hibnn sweep
+paper/task-inference.toml --out runs/task-inference` and `python paper/tables.py task-inference`. No example is stored.
+Memory in thousands of numbers: the network's, and what the inference of tasks keeps (`docs/task-inference.md`). Foreign
+data are Fashion-MNIST for the digits and MNIST for Fashion-MNIST; the AUROC is the density's, or else the entropy's.
+Seconds of training a run, on one thread, while other work shared the machine.
+
+{markdown(header, rows)}"""
+
+
+def memory(cell: list[Result]) -> str:
+    """Thousands of numbers kept by the network and by the inference of tasks."""
+    beside = statistics.mean(one["inference_parameters"] for one in cell)
+    network = statistics.mean(one["parameters"] for one in cell) - beside
+    return f"{network / 1000:.0f} + {beside / 1000:.0f}"
+
+
 def neurons(cell: list[Result]) -> str:
     """Expected neurons after the first and the last task, or of every layer if there is one task; mean over seeds."""
     units = [one.get("active_units_per_task") for one in cell]
@@ -137,6 +173,7 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     name = sys.argv[1]
     folder = Path(sys.argv[2] if len(sys.argv) > 2 else f"runs/{name}")
-    text = {"core": core, "whole-mnist": whole_mnist, "baselines": baselines}[name](folder)
+    tables = {"core": core, "whole-mnist": whole_mnist, "baselines": baselines, "task-inference": task_inference}
+    text = tables[name](folder)
     (HERE / f"{name}.md").write_text(text)
     print(text)

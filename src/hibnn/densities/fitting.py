@@ -105,7 +105,7 @@ def _groups(x: Tensor, number: int, generator: torch.Generator) -> Float[Tensor,
     seed = int(torch.randint(2**31 - 1, (1,), generator=generator))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than groups: some stay empty
-        grouping = KMeans(number, n_init=1, max_iter=30, random_state=seed)
+        grouping = KMeans(number, max_iter=30, random_state=seed)
         labels = grouping.fit_predict(((x - everything.mean) @ basis).cpu().numpy())
     return torch.nn.functional.one_hot(torch.from_numpy(labels).long(), number).to(x)
 
