@@ -4,7 +4,7 @@ import torch
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
-from hibnn.densities import DensityOptions, Mixture, MixtureDensity, new_density
+from hibnn.densities import DensityOptions, LowRankGaussian, Mixture, MixtureDensity, new_density
 from hibnn.densities.density import restore_density
 from hibnn.densities.fitting import expectation_maximisation, fit_mixture
 from hibnn.densities.merging import pool, union
@@ -135,3 +135,19 @@ def test_the_same_generator_gives_the_same_mixture():
 def test_a_bound_below_one_is_refused():
     with pytest.raises(UserError, match="density-components"):
         DensityOptions(components=0)
+
+
+@pytest.mark.parametrize("ranks", [(5, 5, 5), (0, 3, 2)])
+def test_products_of_matrices_give_what_each_component_says_alone(ranks, generator):
+    def gaussian(rank):
+        def draw(*shape):
+            return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+        return LowRankGaussian(
+            draw(9), torch.linalg.qr(draw(9, rank)).Q, draw(rank).square() + 1, draw().square() + 0.1
+        )
+
+    mixture = Mixture(tuple(gaussian(rank) for rank in ranks), torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64))
+    x = torch.randn(20, 9, generator=generator, dtype=torch.float64)
+    alone = torch.stack([one.log_density(x) for one in mixture.components], 1)
+    assert torch.allclose(mixture.joint(x), alone + mixture.log_weights, rtol=1e-10)
