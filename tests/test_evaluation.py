@@ -69,9 +69,9 @@ def test_a_growing_head_implies_the_task_of_its_class():
 
 def test_granularity_averages_the_scores_of_neighbours():
     scores = torch.tensor([[0.0, 1.0, 1.0, 0.0, 0.0], [0.5, 0.4, 0.4, 0.5, 0.6]])
-    assert Granularity.parse("sample").choose(scores).tolist() == [0, 1, 1, 0, 0]
-    assert Granularity.parse("batch:3").choose(scores).tolist() == [1, 1, 1, 0, 0]
-    assert Granularity.parse("task").choose(scores).tolist() == [0, 0, 0, 0, 0]
+    assert Granularity.parse("sample").share(-scores).argmax(0).tolist() == [0, 1, 1, 0, 0]
+    assert Granularity.parse("batch:3").share(-scores).argmax(0).tolist() == [1, 1, 1, 0, 0]
+    assert Granularity.parse("task").share(-scores).argmax(0).tolist() == [0, 0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("text", ["batch", "batch:0", "batch:x", "tasks", ""])

@@ -9,6 +9,7 @@ import tyro
 
 from hibnn.evaluation import Score
 from hibnn.experiments.readout import read_out
+from hibnn.inference.companion import Infer
 from hibnn.scenarios import Scenario
 
 
@@ -22,6 +23,8 @@ class EvaluateArguments:
     """task, domain or class"""
     inference: str = "sample"
     """sample, batch:n or task"""
+    infer: Infer = "entropy"
+    """what tells the task; a density that the run did not learn is learned now, from its training data"""
     score: Score = "predictive"
     """entropy of the averaged prediction, or of a draw on average"""
     threads: int = 1
@@ -31,6 +34,6 @@ def main(arguments: list[str]) -> int:
     """Print the read-out as JSON."""
     parsed = tyro.cli(EvaluateArguments, prog="hibnn evaluate", args=arguments)
     torch.set_num_threads(parsed.threads)
-    result = read_out(parsed.run, Scenario.parse(parsed.scenario), parsed.inference, parsed.score)
+    result = read_out(parsed.run, Scenario.parse(parsed.scenario), parsed.inference, parsed.score, parsed.infer)
     print(json_module.dumps(result, indent=2))
     return 0

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from hibnn.learners import METHODS, find_method
-from hibnn.learners.cards import CARDS, markdown, options_table
+from hibnn.learners.cards import CARDS, DENSITY, markdown, options_table
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ def main(arguments: list[str]) -> int:
         for method in METHODS.values():
             table.add_row(method.name, method.summary, CARDS[method.name].stores)
         console.print(table)
+        console.print(DENSITY, highlight=False)
         return 0
     method, card = find_method(parsed.name), CARDS[find_method(parsed.name).name]
     console.print(f"[bold]{method.name}[/bold]: {method.summary}", highlight=False)

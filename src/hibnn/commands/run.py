@@ -10,12 +10,14 @@ import torch
 import tyro
 from rich.console import Console
 
+from hibnn.densities.density import DensityOptions
 from hibnn.display import matrix_table, open_display
 from hibnn.errors import UserError
 from hibnn.evaluation import Score
 from hibnn.experiments import Experiment, run
 from hibnn.experiments.experiment import Heads
 from hibnn.experiments.interrupt import noted_signals
+from hibnn.inference.companion import Infer, Mixing
 from hibnn.learners import Method, find_method
 from hibnn.presets import preset
 from hibnn.scenarios import EvaluateOn, Scenario
@@ -46,7 +48,17 @@ class RunArguments:
     inference: str = "sample"
     """where a head must be inferred: for each sample, batch:n, or once for a task's whole test set"""
     score: Score = "predictive"
-    """what the inferred head has lowest: entropy of the averaged prediction, or of a draw on average (the paper's)"""
+    """which entropy: of the averaged prediction, or of a draw on average (the paper's)"""
+    infer: Infer = "entropy"
+    """what tells the task: a head's entropy, its mutual information, or a density over inputs"""
+    mixing: Mixing = "soft"
+    """soft: all heads answer, weighted by calibrated probabilities of their tasks; hard: the likeliest task's head"""
+    density_components: int = DensityOptions.components
+    """at most so many Gaussians a class; 1: a single one, exact in any portions"""
+    density_rank: int = DensityOptions.rank
+    """at most so many factors each"""
+    density_standardise: bool = DensityOptions.standardise
+    """bring every example to mean 0 and deviation 1 before its density; for images"""
     heads: Heads = "auto"
     """multi: a head a task; single: one head, shared (domain) or growing (class)"""
     tasks: int | None = None
@@ -136,6 +148,11 @@ def _experiment(parsed: Any, method: Method, seed: int) -> Experiment:
         seed=seed,
         inference=parsed.inference,
         score=parsed.score,
+        infer=parsed.infer,
+        mixing=parsed.mixing,
+        density_components=parsed.density_components,
+        density_rank=parsed.density_rank,
+        density_standardise=parsed.density_standardise,
         heads=parsed.heads,
         tasks=parsed.tasks,
         evaluate_on=parsed.evaluate_on,

@@ -5,8 +5,10 @@ import json
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
+from hibnn.densities.density import DensityOptions
 from hibnn.errors import UserError, unknown
 from hibnn.evaluation import Granularity, Score
+from hibnn.inference.companion import INFERENCES, Infer, Mixing
 from hibnn.learners import find_method
 from hibnn.learners.network import NetworkOptions
 from hibnn.scenarios import BENCHMARKS, EvaluateOn, Scenario
@@ -25,6 +27,11 @@ class Experiment:
     seed: int = 0
     inference: str = "sample"
     score: Score = "predictive"
+    infer: Infer = "entropy"
+    mixing: Mixing = "soft"
+    density_components: int = DensityOptions.components
+    density_rank: int = DensityOptions.rank
+    density_standardise: bool = DensityOptions.standardise
     heads: Heads = "auto"
     tasks: int | None = None
     evaluate_on: EvaluateOn = "test"
@@ -38,6 +45,17 @@ class Experiment:
         if self.seed < 0:
             raise UserError(f"a seed must not be negative, as {self.seed} is.")
         Granularity.parse(self.inference)
+        if self.infer not in INFERENCES:
+            raise unknown("inference of tasks", self.infer, INFERENCES)
+        if self.mixing not in ("soft", "hard"):
+            raise unknown("mixing", self.mixing, ("soft", "hard"))
+        if self.infer == "density" and self.heads == "single":
+            raise UserError("a density chooses among heads: use --heads multi (or auto) with --infer density.")
+        self.density_options()
+
+    def density_options(self) -> DensityOptions:
+        """The bounds of the densities."""
+        return DensityOptions(self.density_components, self.density_rank, self.density_standardise)
 
     def as_json(self) -> dict[str, Any]:
         """The experiment as plain values."""
@@ -53,6 +71,14 @@ class Experiment:
 
     @property
     def digest(self) -> str:
-        """A hash of the content: equal experiments have equal digests."""
-        text = json.dumps(self.as_json(), sort_keys=True)
+        """A hash of the content: equal experiments have equal digests.
+
+        What concerns the inference of tasks does not count where none is inferred and no density is learned.
+        """
+        content = self.as_json()
+        if self.infer != "density":
+            content = {name: value for name, value in content.items() if not name.startswith("density_")}
+        if self.scenario is Scenario.TASK and self.infer != "density":
+            del content["infer"], content["mixing"]
+        text = json.dumps(content, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -22,10 +22,11 @@ from hibnn.experiments.result import Record
 from hibnn.experiments.store import RunFolder
 from hibnn.experiments.structure import median_active, structure_of
 from hibnn.files import writing_to
+from hibnn.inference.companion import TaskInference, held_out_part
 from hibnn.learners import Learner, Setting, State, find_method
 from hibnn.learners.training import check_finite
-from hibnn.networks.heads import layout_for
-from hibnn.scenarios import Benchmark
+from hibnn.networks.heads import Layout, layout_for
+from hibnn.scenarios import Benchmark, Scenario, Split, Task
 
 CHECKPOINT_SHARE = 0.05
 STRUCTURE = "structure."
@@ -35,9 +36,24 @@ Stop = Callable[[], int | None]
 def new_learner(experiment: Experiment, tasks: Benchmark, device: str = "cpu") -> Learner:
     """The experiment's method, ready for its first task."""
     method = find_method(experiment.method)
-    layout = layout_for(tasks, experiment.heads, method.prefers_single_head)
+    wish = "multi" if experiment.infer == "density" else experiment.heads
+    layout = layout_for(tasks, wish, method.prefers_single_head)
     setting = Setting(tasks.inputs, layout, experiment.seed, torch.device(device))
     return method.learner(experiment.options, setting)
+
+
+def new_inference(experiment: Experiment, setting: Setting) -> TaskInference | None:
+    """The experiment's inference of tasks, or None where nothing is inferred and no density asked for."""
+    told = experiment.scenario is Scenario.TASK or setting.layout is not Layout.MULTI
+    if told and experiment.infer != "density":
+        return None
+    return TaskInference(
+        experiment.infer,
+        setting,
+        mixing=experiment.mixing,
+        score=experiment.score,
+        options=experiment.density_options(),
+    )
 
 
 class Course:
@@ -47,6 +63,7 @@ class Course:
         self, experiment: Experiment, tasks: Benchmark, learner: Learner, store: RunFolder | None, stop: Stop
     ) -> None:
         self.experiment, self.tasks, self.learner, self.store, self.stop = experiment, tasks, learner, store, stop
+        self.inference = new_inference(experiment, learner.setting)
         self.record = Record()
         self.structure: dict[str, Tensor] = {}
         self.number, self.epoch = 0, 0
@@ -60,9 +77,18 @@ class Course:
         own = {name: tensor for name, tensor in state.tensors.items() if not name.startswith(STRUCTURE)}
         self.structure = {name[len(STRUCTURE) :]: state.tensors[name] for name in state.tensors.keys() - own.keys()}
         self.learner.restore(State(own, state.facts))
+        if self.inference is not None:
+            self.inference.restore(state)
         used = range(self.learner.task + 1) if self.learner.keeps_data else [self.number] if self.epoch else []
         for number in used:
-            self.learner.attach(self.tasks.tasks[number].train.load(), number)
+            self.learner.attach(self.part(number)[0].train.load(), number)
+
+    def part(self, number: int) -> tuple[Task, Split | None]:
+        """A task as the learner sees it, and the rows that are held out to calibrate the inference of tasks."""
+        task = self.tasks.tasks[number]
+        if self.inference is None or not self.inference.holds_out:
+            return task, None
+        return held_out_part(task, self.experiment.seed)
 
     def learn_all(self, display: Display) -> list[TaskEvaluation]:
         """Every task in turn, with an evaluation on all of them after each; returns the last evaluation."""
@@ -80,16 +106,17 @@ class Course:
     def evaluate(self) -> list[TaskEvaluation]:
         """How the learner does on all tasks so far."""
         granularity = Granularity.parse(self.experiment.inference)
-        evaluations = evaluate(self.learner, self.tasks, granularity, self.experiment.score)
+        evaluations = evaluate(self.learner, self.tasks, granularity, self.experiment.score, self.inference)
         check_predictions(evaluations)
         return evaluations
 
     def learn_task(self, display: Display) -> None:
         """The current task, from its start or from where the checkpoint stood."""
-        learner, task = self.learner, self.tasks.tasks[self.number]
+        learner = self.learner
+        task, held = self.part(self.number)
         if self.epoch == 0:
             self.record.seconds.append(0.0)
-            self.timed(lambda: learner.begin(task))
+            self.timed(lambda: self.begin_task(task, held, display))
         display.begin(self.number, len(self.tasks.tasks), task.name, learner.epochs, self.epoch)
         while self.epoch < learner.epochs:
             seconds, terms = self.timed(lambda: learner.epoch(self.epoch))
@@ -100,7 +127,21 @@ class Course:
             if time.perf_counter() - self.saved > self.cost / CHECKPOINT_SHARE:
                 self.save()
             self.end_if_asked()
-        self.timed(learner.end)
+        self.timed(lambda: self.end_task(held))
+
+    def begin_task(self, task: Task, held: Split | None, display: Display) -> None:
+        """The densities of a task's classes, then the network's beginning."""
+        if self.inference is not None and held is not None:
+            if self.inference.has_density:
+                display.begin(self.number, len(self.tasks.tasks), f"{task.name}, density", len(task.classes))
+            self.inference.begin(task.train.load(), held, display.epoch)
+        self.learner.begin(task)
+
+    def end_task(self, held: Split | None) -> None:
+        """Consolidate, and calibrate what tells the tasks apart."""
+        self.learner.end()
+        if self.inference is not None and held is not None:
+            self.inference.end(self.learner, held)
 
     def timed(self, work: Callable[[], Any]) -> tuple[float, Any]:
         """Work that counts as training."""
@@ -137,12 +178,20 @@ class Course:
         if self.store is None:
             return
         start = time.perf_counter()
-        state = self.learner.state()
+        state = self.state()
         progress = {"task": self.number, "epoch": self.epoch, "record": asdict(self.record)}
         structure = {STRUCTURE + name: tensor for name, tensor in self.structure.items()}
         self.store.save(self.experiment, State(state.tensors | structure, state.facts | {"run": progress}))
         self.saved = time.perf_counter()
         self.cost = self.saved - start
+
+    def state(self) -> State:
+        """What learner and inference know."""
+        state = self.learner.state()
+        if self.inference is None:
+            return state
+        beside = self.inference.state()
+        return State(state.tensors | beside.tensors, state.facts | beside.facts)
 
     def end_if_asked(self) -> None:
         """After a signal: write a checkpoint and stop."""

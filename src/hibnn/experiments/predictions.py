@@ -15,6 +15,8 @@ from hibnn import metrics
 from hibnn.datasets import load
 from hibnn.errors import DivergedError, UserError
 from hibnn.evaluation import TaskEvaluation
+from hibnn.inference.companion import TaskInference
+from hibnn.inference.predict import outlier_scores
 from hibnn.learners import Learner, Prediction
 from hibnn.metrics import Metric, Undefined
 from hibnn.scenarios import Benchmark
@@ -72,9 +74,20 @@ def foreign_predictions(learner: Learner, tasks: int, foreign: np.ndarray | None
     ]
 
 
-def foreign_auroc(last: Sequence[TaskEvaluation], foreign: Sequence[Prediction]) -> Metric:
-    """How well predictive entropy tells each task's own test data from foreign data, under the task's head."""
-    if not foreign:
+def foreign_auroc(
+    last: Sequence[TaskEvaluation],
+    others: Sequence[Prediction],
+    inference: TaskInference | None,
+    foreign: np.ndarray | None,
+) -> Metric:
+    """How well a density tells all tasks' own test data from foreign data.
+
+    Without a density: how well predictive entropy tells each task's own, under the task's head.
+    """
+    if foreign is None:
         return Undefined("no foreign data set was named (--foreign)")
-    pairs = zip(last, foreign, strict=True)
+    if inference is not None and inference.has_density:
+        known = np.concatenate([one.outlier_scores for one in last if one.outlier_scores is not None])
+        return metrics.ood_auroc(known, outlier_scores(inference, inference.joint(torch.from_numpy(foreign))).numpy())
+    pairs = zip(last, others, strict=True)
     return float(np.mean([metrics.ood_auroc(own.entropy, other.entropy.cpu().numpy()) for own, other in pairs]))

@@ -9,9 +9,11 @@ from hibnn.errors import UserError
 from hibnn.evaluation import Granularity, evaluate
 from hibnn.experiments.checkpoint import read_state
 from hibnn.experiments.experiment import Experiment
+from hibnn.experiments.learning import new_inference, new_learner
 from hibnn.experiments.result import last_row_metrics
-from hibnn.experiments.run import load_tasks, new_learner
+from hibnn.experiments.run import load_tasks
 from hibnn.files import read_json, write_json
+from hibnn.inference.companion import TaskInference, held_out_part
 from hibnn.learners import Learner
 from hibnn.networks.heads import Layout
 from hibnn.scenarios import Benchmark, Scenario
@@ -40,33 +42,62 @@ READ_OUT = re.compile(r"(task|domain|class)-(sample|task|batch-\d+)\.json")
 """Names of stored read-outs: scenario and inference."""
 
 
-def stored_read_out(folder: Path, scenario: Scenario, inference: str) -> dict[str, Any]:
+def stored_read_out(folder: Path, scenario: Scenario, inference: str, infer: str = "entropy") -> dict[str, Any]:
     """The read-out of a run in another scenario, computed once and kept beside its result."""
-    path = folder / f"{scenario}-{inference.replace(':', '-')}.json"
+    told_by = "" if infer == "entropy" else f"-{infer}"
+    path = folder / f"{scenario}-{inference.replace(':', '-')}{told_by}.json"
     if not path.exists():
-        write_json(path, read_out(folder, scenario, inference))
+        write_json(path, read_out(folder, scenario, inference, infer=infer))
     return read_json(path)
 
 
 def stored_read_outs(folder: Path) -> list[dict[str, Any]]:
-    """Every read-out kept beside a run's result."""
+    """Every read-out by entropy, as the paper has it, kept beside a run's result."""
     return [read_json(path) for path in sorted(folder.glob("*.json")) if READ_OUT.fullmatch(path.name)]
 
 
-def read_out(folder: Path, scenario: Scenario, inference: str, score: str = "predictive") -> dict[str, Any]:
-    """Accuracy after the last task in another scenario; only a head a task can serve every scenario."""
-    experiment, tasks, learner = load_run(folder)
-    if learner.setting.layout is not Layout.MULTI and scenario is not experiment.scenario:
-        raise UserError(f"{folder} has a single head made for the {experiment.scenario} scenario: run it anew.")
-    experiment = replace(experiment, scenario=scenario, inference=inference, score=score)
+def read_out(
+    folder: Path, scenario: Scenario, inference: str, score: str = "predictive", infer: str = "entropy"
+) -> dict[str, Any]:
+    """Accuracy after the last task in another scenario; only a head a task can serve every scenario.
+
+    A run that learned this inference of tasks uses it. Another one is learned now, from the training data; the network
+    has seen the rows that then calibrate it.
+    """
+    before, tasks, learner = load_run(folder)
+    if learner.setting.layout is not Layout.MULTI and scenario is not before.scenario:
+        raise UserError(f"{folder} has a single head made for the {before.scenario} scenario: run it anew.")
+    experiment = Experiment.from_json(
+        before.as_json() | {"scenario": str(scenario), "inference": inference, "score": score, "infer": infer}
+    )
     tasks = replace(tasks, scenario=scenario)
-    row = evaluate(learner, tasks, Granularity.parse(inference), experiment.score)
+    companion = new_inference(experiment, learner.setting)
+    if companion is not None:
+        state = read_state(folder / "model.safetensors")
+        if before.infer == infer and "inference" in state.facts:
+            companion.restore(state)
+        elif companion.holds_out:
+            learn_inference(companion, tasks, learner)
+    row = evaluate(learner, tasks, Granularity.parse(inference), experiment.score, companion)
     return {
         "method": experiment.method,
         "dataset": experiment.dataset,
         "scenario": str(scenario),
         "inference": inference,
+        "infer": infer,
         "score": score,
         "seed": experiment.seed,
+        "inference_parameters": companion.numbers() if companion else 0,
         **last_row_metrics(tasks, row),
     }
+
+
+def learn_inference(companion: TaskInference, tasks: Benchmark, learner: Learner) -> None:
+    """Learn and calibrate an inference of tasks for a network that has learned them all."""
+    sizes = list(learner.head_sizes)
+    for number, task in enumerate(tasks.tasks[: len(sizes)]):
+        part, held = held_out_part(task, learner.setting.seed)
+        companion.begin(part.train.load(), held)
+        learner.head_sizes = sizes[: number + 1]  # as it stood when the task was learned
+        companion.end(learner, held)
+    learner.head_sizes = sizes

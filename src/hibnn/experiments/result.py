@@ -36,6 +36,7 @@ def summarise(
     record: Record,
     last: Sequence[TaskEvaluation],
     parameters: int,
+    inference_numbers: int,
     ood_auroc: Metric,
 ) -> dict[str, Any]:
     """The content of result.json; undefined metrics are null and their reasons stand under `undefined`."""
@@ -46,13 +47,15 @@ def summarise(
         "dataset": experiment.dataset,
         "scenario": str(experiment.scenario),
         "inference": experiment.inference,
+        "infer": experiment.infer,
         "seed": experiment.seed,
         **{name: None if isinstance(value, Undefined) else float(value) for name, value in measured.items()},
         "accuracy_matrix": [[None if np.isnan(value) else float(value) for value in row] for row in matrix],
         "active_units": record.active_units[-1],
         "active_units_per_task": record.active_units,
         "active_counts_per_task": record.active_counts,
-        "parameters": parameters,
+        "parameters": parameters + inference_numbers,
+        "inference_parameters": inference_numbers,
         "seconds": float(sum(record.seconds)),
         "seconds_per_task": record.seconds,
         "evaluated_on": experiment.evaluate_on,
@@ -86,6 +89,7 @@ def _measure_last(benchmark: Benchmark, last: Sequence[TaskEvaluation]) -> dict[
     targets = np.concatenate([one.targets for one in last])
     measured: dict[str, Metric] = {
         "task_inference": _task_inference(last),
+        "within_task": float(np.mean([one.within_correct.mean() for one in last])),
         "ece": metrics.expected_calibration_error(probabilities, targets),
         "nll": metrics.negative_log_likelihood(probabilities, targets),
         "gibbs_accuracy": float(np.mean([one.gibbs_accuracy for one in last])),

@@ -74,13 +74,14 @@ def conclude(
     course: Course, last: list[TaskEvaluation], foreign: np.ndarray | None
 ) -> tuple[dict[str, Any], dict[str, State]]:
     """The result of a course that is at its end, and what else is kept of it, by file name."""
-    experiment, learner = course.experiment, course.learner
+    experiment, learner, inference = course.experiment, course.learner, course.inference
     others = foreign_predictions(learner, len(last), foreign)
-    auroc = foreign_auroc(last, others)
-    result = summarise(experiment, course.tasks, course.record, last, learner.parameter_count(), auroc)
+    auroc = foreign_auroc(last, others, inference, foreign)
+    stored = inference.numbers() if inference else 0
+    result = summarise(experiment, course.tasks, course.record, last, learner.parameter_count(), stored, auroc)
     facts = {"scenario": str(experiment.scenario), "foreign": experiment.foreign}
     predictions = State(stored_predictions(last, others), facts)
-    return result, {"model": learner.state(), "predictions": predictions, "structure": State(course.structure, {})}
+    return result, {"model": course.state(), "predictions": predictions, "structure": State(course.structure, {})}
 
 
 def load_tasks(experiment: Experiment) -> Benchmark:

@@ -4,6 +4,13 @@ from dataclasses import dataclass, fields
 
 from hibnn.learners import METHODS, find_method
 
+DENSITY = (
+    "With `--infer density` any method also keeps, for every class, a mixture of at most `--density-components` "
+    "Gaussians of at most `--density-rank` factors: statistics of the inputs, no input; at most "
+    "components x (inputs x (rank + 1) + rank + 2) numbers a class, 16 x (784 x 17 + 18) = 213,536 for an image of 784 "
+    "pixels. A single Gaussian (`--density-components 1`) keeps count, mean and scatter matrix: 308,505 numbers. "
+    "Results count them in `parameters` and, alone, in `inference_parameters`."
+)
 TRAINING = "told where a task begins; at test time as the scenario says"
 
 
@@ -76,7 +83,7 @@ def markdown() -> str:
         parts += [f"- **Reference**: {card.reference}.", "", "| option | default |", "|---|---|"]
         parts += [f"| `{option}` | {default} |" for option, default in options_table(name)]
         parts.append("")
-    return "\n".join(parts)
+    return "\n".join([*parts, "## Beside every method", "", DENSITY, ""])
 
 
 def _plain(value: object) -> str:

@@ -32,9 +32,9 @@ class StoredRun:
 
     @property
     def method(self) -> str:
-        """The method's name; DEN without time stamps is a method of its own."""
-        stamped = self.config["options"].get("timestamps", True)
-        return self.config["method"] if stamped else f"{self.config['method']}-no-stamps"
+        """The method's name; DEN without time stamps, and IBNN with them, are methods of their own."""
+        name, stamps = self.config["method"], self.config["options"].get("timestamps")
+        return name + {False: "-no-stamps", "soft": "-soft-stamps", "hard": "-hard-stamps"}.get(stamps, "")
 
     @property
     def dataset(self) -> str:

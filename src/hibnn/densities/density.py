@@ -1,0 +1,155 @@
+"""The density of one class: something that takes rows in portions, says how likely others are, and stores no rows.
+
+`SingleDensity` is one Gaussian made from sufficient statistics: the same however its rows are portioned.
+`MixtureDensity` is a mixture of a few of them; rows that come later are fitted by a mixture of their own, which is
+pooled with the first.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from hibnn.densities.fitting import fit_mixture
+from hibnn.densities.gaussian import LowRankGaussian
+from hibnn.densities.merging import pool
+from hibnn.densities.mixture import Mixture
+from hibnn.densities.statistics import Statistics
+from hibnn.errors import UserError
+
+
+@dataclass(frozen=True)
+class DensityOptions:
+    """Bounds of a class's density."""
+
+    components: int = 16
+    """at most so many Gaussians a class; 1 is a single one, exact in any portions"""
+    rank: int = 16
+    """at most so many factors each"""
+    standardise: bool = True
+    """whether every example is first brought to mean 0 and deviation 1; good for images, wrong for a few columns"""
+
+    def __post_init__(self) -> None:
+        for name in ("components", "rank"):
+            if getattr(self, name) < 1:
+                raise UserError(f"density-{name} must be at least 1, not {getattr(self, name)}.")
+
+
+class Density(ABC):
+    """What every density of a class does; values: an update gives a new one."""
+
+    @abstractmethod
+    def update(self, x: Float[Tensor, "rows inputs"], held_out: Tensor, generator: torch.Generator) -> "Density":
+        """The density after more rows; `held_out` rows of the class choose sizes and are not learned."""
+
+    @abstractmethod
+    def log_density(self, x: Float[Tensor, "rows inputs"]) -> Float[Tensor, " rows"]: ...
+
+    @property
+    @abstractmethod
+    def count(self) -> float:
+        """How many rows have been learned."""
+
+    @abstractmethod
+    def tensors(self) -> dict[str, Tensor]:
+        """All that must be stored."""
+
+    def numbers(self) -> int:
+        """How many numbers that is."""
+        return sum(tensor.numel() for tensor in self.tensors().values())
+
+
+class SingleDensity(Density):
+    """A Gaussian whose number of factors has the highest evidence."""
+
+    def __init__(self, options: DensityOptions, statistics: Statistics) -> None:
+        self.options, self.statistics = options, statistics
+        made = LowRankGaussian.of_statistics(statistics, options.rank) if statistics.count else None
+        self.gaussian = None if made is None else made.to(torch.float32)
+
+    def update(self, x: Tensor, held_out: Tensor, generator: torch.Generator) -> "SingleDensity":
+        return SingleDensity(self.options, self.statistics.merge(Statistics.of(x)))
+
+    def log_density(self, x: Tensor) -> Tensor:
+        assert self.gaussian is not None
+        return self.gaussian.log_density(x)
+
+    @property
+    def count(self) -> float:
+        return self.statistics.count
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The scatter matrix is symmetric: its upper triangle is stored."""
+        above = torch.triu_indices(*self.statistics.scatter.shape)
+        return {
+            "count": torch.tensor(self.statistics.count),
+            "mean": self.statistics.mean,
+            "scatter": self.statistics.scatter[above[0], above[1]],
+        }
+
+    @classmethod
+    def from_tensors(cls, options: DensityOptions, tensors: Mapping[str, Tensor]) -> "SingleDensity":
+        mean = tensors["mean"]
+        above = torch.triu_indices(len(mean), len(mean))
+        scatter = torch.zeros(len(mean), len(mean), dtype=mean.dtype)
+        scatter[above[0], above[1]] = tensors["scatter"]
+        return cls(options, Statistics(int(tensors["count"]), mean, scatter + scatter.triu(1).T))
+
+
+class MixtureDensity(Density):
+    """A mixture of low-rank Gaussians whose number and rank held-out rows choose."""
+
+    def __init__(self, options: DensityOptions, mixture: Mixture | None = None) -> None:
+        self.options, self.mixture = options, mixture
+
+    def update(self, x: Tensor, held_out: Tensor, generator: torch.Generator) -> "MixtureDensity":
+        fitted = fit_mixture(x, held_out, self.options.components, self.options.rank, generator)
+        if self.mixture is not None:
+            fitted = pool(self.mixture, fitted, self.options.components)
+        return MixtureDensity(self.options, fitted)
+
+    def log_density(self, x: Tensor) -> Tensor:
+        assert self.mixture is not None
+        return self.mixture.log_density(x)
+
+    @property
+    def count(self) -> float:
+        return 0.0 if self.mixture is None else float(self.mixture.counts.sum())
+
+    def tensors(self) -> dict[str, Tensor]:
+        assert self.mixture is not None
+        kept: dict[str, Tensor] = {"counts": self.mixture.counts}
+        for number, one in enumerate(self.mixture.components):
+            kept |= {
+                f"{number}.mean": one.mean,
+                f"{number}.directions": one.directions,
+                f"{number}.variances": one.variances,
+                f"{number}.noise": one.noise,
+            }
+        return kept
+
+    @classmethod
+    def from_tensors(cls, options: DensityOptions, tensors: Mapping[str, Tensor]) -> "MixtureDensity":
+        names = ("mean", "directions", "variances", "noise")
+        components = tuple(
+            LowRankGaussian(*(tensors[f"{number}.{name}"] for name in names))
+            for number in range(len(tensors["counts"]))
+        )
+        return cls(options, Mixture(components, tensors["counts"]))
+
+
+def new_density(options: DensityOptions, inputs: int) -> Density:
+    """A density that has seen nothing."""
+    if options.components == 1:
+        return SingleDensity(options, Statistics.empty(inputs))
+    return MixtureDensity(options)
+
+
+def restore_density(options: DensityOptions, tensors: Mapping[str, Tensor]) -> Density:
+    """A density from what `tensors` gave."""
+    if options.components == 1:
+        return SingleDensity.from_tensors(options, tensors)
+    return MixtureDensity.from_tensors(options, tensors)

@@ -1,0 +1,173 @@
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from checks import learn, small_benchmark, small_learner
+from hibnn import Experiment, Scenario, UserError, options_for, run
+from hibnn.display import Silent
+from hibnn.evaluation import Granularity, evaluate
+from hibnn.experiments.readout import read_out
+from hibnn.inference import INFERENCES, TaskInference, held_out_part, predict
+
+TIMINGS = ("seconds", "seconds_per_task")
+
+
+def learned(infer, scenario=Scenario.CLASS, method="finetune", **options):
+    """A learner and its inference after all tasks of a small benchmark."""
+    benchmark = small_benchmark(scenario, examples=400)
+    learner = small_learner(method, benchmark, heads="multi", epochs=4, **options)
+    inference = TaskInference(infer, learner.setting)
+    for task in benchmark.tasks:
+        part, held = held_out_part(task, 0)
+        inference.begin(part.train.load(), held)
+        learn(learner, part)
+        inference.end(learner, held)
+    return benchmark, learner, inference
+
+
+def experiment(**changes):
+    values = {"scenario": Scenario.CLASS, "tasks": 3, "infer": "density", "method": "ibnn"} | changes
+    options = {"epochs": 3, "prediction_draws": 5} if values["method"] == "ibnn" else {"epochs": 3}
+    made = options_for(values["method"], "split-digits", **options)
+    return Experiment(dataset="split-digits", options=made, density_components=4, **values)
+
+
+@pytest.mark.parametrize("scenario", [Scenario.CLASS, Scenario.DOMAIN])
+@pytest.mark.parametrize("infer", INFERENCES)
+def test_mixed_probabilities_sum_to_one(infer, scenario):
+    benchmark, learner, inference = learned(infer, scenario, "vcl")
+    for row in evaluate(learner, benchmark, Granularity(1), inference=inference):
+        assert np.allclose(row.probabilities.sum(1), 1, atol=1e-5)
+        assert row.probabilities.shape[1] == (6 if scenario is Scenario.CLASS else 2)
+
+
+def test_a_density_finds_the_task_where_entropy_does_not():
+    found = {}
+    for infer in ("entropy", "density"):
+        benchmark, learner, inference = learned(infer)
+        rows = evaluate(learner, benchmark, Granularity(1), inference=inference)
+        found[infer] = np.mean([row.task_correct.mean() for row in rows])
+    assert found["density"] > 0.97
+    assert found["entropy"] < 0.9
+
+
+def test_when_a_whole_test_set_votes_class_accuracy_is_that_of_the_told_task():
+    benchmark, learner, inference = learned("density")
+    for row in evaluate(learner, benchmark, Granularity(None), inference=inference):
+        assert row.task_correct.all()
+        assert row.class_correct.mean() == pytest.approx(row.within_correct.mean())
+
+
+def test_the_probabilities_of_all_classes_are_those_of_tasks_times_those_within():
+    benchmark, learner, inference = learned("density")
+    x = benchmark.tasks[1].test.load().x
+    answer = predict(learner, inference, x, torch.Generator().manual_seed(0))
+    assert torch.allclose(answer.probabilities.unflatten(1, (3, 2)).sum(2), answer.tasks, atol=1e-6)
+    assert not answer.refused.any()
+
+
+def test_foreign_inputs_are_refused_and_own_ones_mostly_not():
+    benchmark, learner, inference = learned("density")
+    own = np.concatenate([task.test.load().x for task in benchmark.tasks])
+    foreign = np.random.default_rng(9).normal(size=(300, 8)).astype(np.float32) * 3
+    generator = torch.Generator().manual_seed(0)
+    answers = [predict(learner, inference, x, generator, abstain=0.1).refused.float().mean() for x in (own, foreign)]
+    assert answers[0] < 0.3  # 0.1, of which 20 held-out rows a class know little
+    assert answers[1] > 0.8
+
+
+def test_only_a_density_can_refuse():
+    benchmark, learner, inference = learned("entropy")
+    x = benchmark.tasks[0].test.load().x
+    with pytest.raises(UserError, match="infer density"):
+        predict(learner, inference, x, torch.Generator(), abstain=0.05)
+    with pytest.raises(UserError, match="between 0 and 1"):
+        predict(*learned("density")[1:], x, torch.Generator(), abstain=1.5)
+
+
+def test_what_later_tasks_learn_leaves_earlier_densities_alone():
+    benchmark = small_benchmark(Scenario.CLASS)
+    inference = TaskInference("density", small_learner("finetune", benchmark, heads="multi").setting)
+    kept = []
+    for task in benchmark.tasks:
+        part, held = held_out_part(task, 0)
+        inference.begin(part.train.load(), held)
+        kept.append({name: value.clone() for name, value in inference.densities[0][0].tensors().items()})
+    assert all(torch.equal(kept[0][name], kept[2][name]) for name in kept[0])
+
+
+def test_held_out_rows_are_kept_from_the_learner():
+    task = small_benchmark(examples=400).tasks[0]
+    part, held = held_out_part(task, 0)
+    assert (len(part.train), len(held)) == (350, 50)
+    both = np.concatenate([part.train.load().x, held.x])
+    assert np.array_equal(np.sort(both, axis=0), np.sort(task.train.load().x, axis=0))
+
+
+class KilledError(Exception):
+    pass
+
+
+class KillAfter(Silent):
+    """Ends the run after some epochs of the network; the two classes of a density count too."""
+
+    def __init__(self, epochs):
+        self.left = epochs
+
+    def epoch(self, terms):
+        self.left -= 1
+        if self.left < 0:
+            raise KilledError
+
+
+def test_a_run_with_a_density_killed_in_mid_task_ends_with_the_same_numbers(tmp_path, monkeypatch):
+    import importlib
+
+    monkeypatch.setattr(importlib.import_module("hibnn.experiments.run"), "SECONDS_BETWEEN_CHECKPOINTS", -1.0)
+    whole = run(experiment(), tmp_path / "whole")
+    for epochs in (4, 6, 3):
+        with pytest.raises(KilledError):
+            run(experiment(), tmp_path / "killed", display=KillAfter(epochs))
+    resumed = run(experiment(), tmp_path / "killed")
+    assert {k: v for k, v in whole.items() if k not in TIMINGS} == {
+        k: v for k, v in resumed.items() if k not in TIMINGS
+    }
+    first, second = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "killed"))
+    assert first.keys() == second.keys()
+    assert all(torch.equal(first[name], second[name]) for name in first)
+    again = read_out(tmp_path / "whole", Scenario.CLASS, "sample", infer="density")
+    assert again["acc"] == pytest.approx(whole["acc"])
+    assert again["within_task"] == pytest.approx(whole["within_task"])
+
+
+def test_a_run_that_learned_no_density_can_be_judged_with_one(tmp_path):
+    before = run(experiment(infer="entropy", scenario=Scenario.TASK), tmp_path)
+    after = read_out(tmp_path, Scenario.CLASS, "sample", infer="density")
+    assert before["inference_parameters"] == 0
+    assert after["inference_parameters"] > 6 * 64
+    assert after["task_inference"] > 0.9
+
+
+@pytest.mark.parametrize("method", ["finetune", "ewc"])
+def test_plain_learners_are_told_the_task_by_a_density_too(method):
+    result = run(experiment(method=method, foreign=None))
+    assert result["task_inference"] > 0.9
+    assert result["parameters"] > result["inference_parameters"] > 0
+
+
+def test_where_no_task_is_inferred_the_digest_is_that_of_before_there_was_a_choice():
+    content = experiment(infer="entropy", scenario=Scenario.TASK)
+    other = experiment(infer="entropy", scenario=Scenario.TASK, mixing="hard")
+    assert content.digest == other.digest
+    assert experiment(mixing="hard").digest != experiment().digest
+    assert experiment().digest != experiment(infer="entropy").digest
+
+
+def test_an_unknown_inference_is_refused():
+    with pytest.raises(UserError, match="did you mean 'density'"):
+        experiment(infer="densty")
+    with pytest.raises(UserError, match="mixing"):
+        experiment(mixing="firm")
+    with pytest.raises(UserError, match="heads multi"):
+        experiment(heads="single")
