@@ -143,8 +143,8 @@ def test_products_of_matrices_give_what_each_component_says_alone(ranks):
 
     def gaussian(rank):
         directions = np.linalg.qr(random.normal(size=(9, max(rank, 1))))[0][:, :rank]
-        parts = (random.normal(size=9), directions, random.uniform(1, 3, size=rank), np.array(0.3))
-        return LowRankGaussian(*(torch.from_numpy(np.ascontiguousarray(part)) for part in parts))
+        parts = (random.normal(size=9), directions, random.uniform(1, 3, size=rank), random.uniform(0.1, 0.5))
+        return LowRankGaussian(*(torch.tensor(part, dtype=torch.float64) for part in parts))
 
     mixture = Mixture(tuple(gaussian(rank) for rank in ranks), torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64))
     x = torch.from_numpy(random.normal(size=(20, 9)))
