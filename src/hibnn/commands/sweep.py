@@ -10,6 +10,7 @@ import tyro
 
 from hibnn.errors import Interruption, UserError
 from hibnn.experiments.engines import Engine, engine
+from hibnn.experiments.interrupt import SIGNALS
 from hibnn.experiments.sweep import read_sweep, sweep
 from hibnn.sweep_display import open_sweep_display
 
@@ -47,15 +48,15 @@ def main(arguments: list[str]) -> int:
         for experiment in experiments:
             print(experiment.method, experiment.dataset, experiment.scenario, f"seed {experiment.seed}")
         return 0
-    signal.signal(signal.SIGTERM, _interrupt)
+    for number in SIGNALS:
+        signal.signal(number, _interrupt)
     with open_sweep_display(len(experiments), parsed.workers) as display:
         try:
             with engine(parsed.engine, parsed.workers, parsed.address) as (executor, slots):
                 outcomes = sweep(experiments, parsed.out, executor, display.done, display.start, slots)
         except KeyboardInterrupt as interruption:
-            number = interruption.args[0] if interruption.args else signal.SIGINT
             sentence = f"interrupted, {display.summary}: the same command goes on with the others."
-            raise Interruption(sentence, number) from None
+            raise Interruption(sentence, interruption.args[0]) from None
     return 1 if any(outcome.status in ("failed", "diverged") for outcome in outcomes) else 0
 
 
