@@ -1,16 +1,14 @@
 """`hibnn sweep`: all runs of a TOML file, over all cores or a cluster."""
 
 import os
-import signal
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 
 import tyro
 
 from hibnn.errors import Interruption, UserError
 from hibnn.experiments.engines import Engine, engine
-from hibnn.experiments.interrupt import SIGNALS
+from hibnn.experiments.interrupt import handled_by, interrupt
 from hibnn.experiments.sweep import read_sweep, sweep
 from hibnn.sweep_display import open_sweep_display
 
@@ -48,9 +46,7 @@ def main(arguments: list[str]) -> int:
         for experiment in experiments:
             print(experiment.method, experiment.dataset, experiment.scenario, f"seed {experiment.seed}")
         return 0
-    for number in SIGNALS:
-        signal.signal(number, _interrupt)
-    with open_sweep_display(len(experiments), parsed.workers) as display:
+    with handled_by(interrupt), open_sweep_display(len(experiments), parsed.workers) as display:
         try:
             with engine(parsed.engine, parsed.workers, parsed.address) as (executor, slots):
                 outcomes = sweep(experiments, parsed.out, executor, display.done, display.start, slots)
@@ -58,7 +54,3 @@ def main(arguments: list[str]) -> int:
             sentence = f"interrupted, {display.summary}: the same command goes on with the others."
             raise Interruption(sentence, interruption.args[0]) from None
     return 1 if any(outcome.status in ("failed", "diverged") for outcome in outcomes) else 0
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt(number)
