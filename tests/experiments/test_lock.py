@@ -14,7 +14,13 @@ from hibnn.experiments import lock
 from hibnn.experiments.lock import held, status_of
 from hibnn.experiments.status import Status, write_status
 
-HOLD = "import sys, filelock; filelock.FileLock(sys.argv[1]).acquire(); print('held', flush=True); sys.stdin.read()"
+HOLD = """
+import sys, filelock
+lock = filelock.FileLock(sys.argv[1])
+lock.acquire()
+print("held", flush=True)
+sys.stdin.read()
+"""
 
 
 def experiment():
