@@ -10,6 +10,7 @@ import json
 import tempfile
 import time
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import psutil
@@ -44,15 +45,18 @@ def main() -> None:
         megabytes.append(max(child.memory_info().rss for child in children) / 2**20)
 
     with tempfile.TemporaryDirectory() as folder:
-        start = time.perf_counter()
+        start, clock = time.perf_counter(), datetime.now(UTC)
         with engine(chosen.engine, chosen.workers, None) as (executor, slots):
             outcomes = sweep(experiments, Path(folder), executor, measure, slots=slots)
         wall = time.perf_counter() - start
-        seconds = [json.loads((one.folder / "status.json").read_text())["seconds"] for one in outcomes]
+        statuses = [json.loads((one.folder / "status.json").read_text()) for one in outcomes]
+    seconds = [status["seconds"] for status in statuses]
+    first = min(datetime.fromisoformat(status["started"]) for status in statuses)
     result = {
         "runs": len(outcomes),
         "done": sum(one.status == "done" for one in outcomes),
         "wall_seconds": wall,
+        "seconds_until_the_first_run": (first - clock).total_seconds(),
         "run_seconds": sum(seconds),
         "overhead": 1 - sum(seconds) / (wall * chosen.workers),
         "largest_worker_megabytes": {

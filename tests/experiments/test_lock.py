@@ -14,7 +14,13 @@ from hibnn.experiments import lock
 from hibnn.experiments.lock import held, status_of
 from hibnn.experiments.status import Status, write_status
 
-HOLD = "import sys, filelock; filelock.FileLock(sys.argv[1]).acquire(); print('held', flush=True); sys.stdin.read()"
+HOLD = """
+import sys, filelock
+lock = filelock.FileLock(sys.argv[1])
+lock.acquire()
+print("held", flush=True)
+sys.stdin.read()
+"""
 
 
 def experiment():
@@ -33,8 +39,8 @@ def holder(tmp_path):
 
 
 def test_the_second_process_is_told_who_runs_it_and_touches_nothing(tmp_path, holder):
-    write_status(tmp_path, Status.RUNNING, pid=holder.pid, host="here")
-    with pytest.raises(BusyError, match=rf"being run by another process \(process {holder.pid} on here\)"):
+    write_status(tmp_path, Status.RUNNING, pid=holder.pid, host=lock.host())
+    with pytest.raises(BusyError, match=rf"being run by another process \(process {holder.pid} on {lock.host()}\)"):
         run(experiment(), tmp_path)
     assert sorted(os.listdir(tmp_path)) == ["lock", "status.json"]
     assert status_of(tmp_path) is Status.RUNNING

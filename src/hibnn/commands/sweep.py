@@ -1,16 +1,15 @@
 """`hibnn sweep`: all runs of a TOML file, over all cores or a cluster."""
 
 import os
-import signal
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 
 import tyro
 
 from hibnn.commands.plan import print_plan
 from hibnn.errors import Interruption, UserError
 from hibnn.experiments.engines import Engine, engine
+from hibnn.experiments.interrupt import handled_by, interrupt
 from hibnn.experiments.sweep import read_sweep, sweep
 from hibnn.sweep_display import open_sweep_display
 
@@ -47,17 +46,11 @@ def main(arguments: list[str]) -> int:
     if parsed.dry_run:
         print_plan(experiments, parsed.out, parsed.workers)
         return 0
-    signal.signal(signal.SIGTERM, _interrupt)
-    with open_sweep_display(len(experiments), parsed.workers) as display:
+    with handled_by(interrupt), open_sweep_display(len(experiments), parsed.workers) as display:
         try:
             with engine(parsed.engine, parsed.workers, parsed.address) as (executor, slots):
                 outcomes = sweep(experiments, parsed.out, executor, display.done, display.start, slots)
         except KeyboardInterrupt as interruption:
-            number = interruption.args[0] if interruption.args else signal.SIGINT
             sentence = f"interrupted, {display.summary}: the same command goes on with the others."
-            raise Interruption(sentence, number) from None
+            raise Interruption(sentence, interruption.args[0]) from None
     return 1 if any(outcome.status in ("failed", "diverged") for outcome in outcomes) else 0
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt(number)

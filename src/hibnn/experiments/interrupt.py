@@ -1,30 +1,43 @@
-"""Signals that ask a run to end: the first is noted for the next safe point, a second one ends it at once."""
+"""Signals that ask a run or a sweep to end."""
 
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import NoReturn
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
 def noted_signals() -> Iterator[Callable[[], int | None]]:
-    """During the block SIGINT and SIGTERM are only noted; what is yielded tells the one that came, or None."""
+    """In the block the first signal is only noted, a second one ends it; what is yielded tells the one that came."""
     received: list[int] = []
 
     def note(number: int, frame: FrameType | None) -> None:
         if received:
-            raise KeyboardInterrupt
+            interrupt(number, frame)
         received.append(number)
 
-    if threading.current_thread() is not threading.main_thread():  # only the main thread may have handlers
-        yield lambda: None
-        return
-    earlier = {number: signal.signal(number, note) for number in SIGNALS}
-    try:
+    with handled_by(note):
         yield lambda: received[0] if received else None
+
+
+def interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    """End the block at once; the exception carries the signal's number."""
+    raise KeyboardInterrupt(number)
+
+
+@contextmanager
+def handled_by(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Have SIGINT and SIGTERM handled during the block; only the main thread can, elsewhere nothing changes."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    earlier = {number: signal.signal(number, handler) for number in SIGNALS}
+    try:
+        yield
     finally:
-        for number, handler in earlier.items():
-            signal.signal(number, handler)
+        for number, before in earlier.items():
+            signal.signal(number, before)
