@@ -122,9 +122,7 @@ class KillAfter(Silent):
 
 
 def test_a_run_with_a_density_killed_in_mid_task_ends_with_the_same_numbers(tmp_path, monkeypatch):
-    import importlib
-
-    monkeypatch.setattr(importlib.import_module("hibnn.experiments.run"), "SECONDS_BETWEEN_CHECKPOINTS", -1.0)
+    monkeypatch.setattr(learning, "CHECKPOINT_SHARE", float("inf"))
     whole = run(experiment(), tmp_path / "whole")
     for epochs in (4, 6, 3):
         with pytest.raises(KilledError):

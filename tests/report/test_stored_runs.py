@@ -78,7 +78,7 @@ def test_figures_count_finished_seeds_only_and_name_the_unfinished(stored, drawn
 
 def test_every_figure_is_drawn_or_its_need_is_named(drawn):
     missing = {name for name, one in drawn.items() if one.figure is None}
-    assert missing == {"pruning-curves", "pruning-depth", "reliability", "entropy"}
+    assert missing == {"pruning-curves", "pruning-depth", "entropy"}
     assert "hibnn prune" in drawn["pruning-curves"].reason
     assert all(any(name.startswith(maker) for name in drawn) for maker in MAKERS)
 
