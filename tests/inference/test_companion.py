@@ -7,6 +7,7 @@ from checks import learn, small_benchmark, small_learner
 from hibnn import Experiment, Scenario, UserError, options_for, run
 from hibnn.display import Silent
 from hibnn.evaluation import Granularity, evaluate
+from hibnn.experiments import learning
 from hibnn.experiments.readout import read_out
 from hibnn.inference import INFERENCES, TaskInference, held_out_part, predict
 
