@@ -5,11 +5,14 @@ from safetensors.torch import load_file
 
 from checks import learn, small_benchmark, small_learner
 from hibnn import Experiment, Scenario, UserError, options_for, run
+from hibnn.densities import DensityOptions
 from hibnn.display import Silent
 from hibnn.evaluation import Granularity, evaluate
 from hibnn.experiments import learning
 from hibnn.experiments.readout import read_out
 from hibnn.inference import INFERENCES, TaskInference, held_out_part, predict
+from hibnn.learners import Setting
+from hibnn.networks.heads import Layout
 
 TIMINGS = ("seconds", "seconds_per_task")
 
@@ -170,3 +173,11 @@ def test_an_unknown_inference_is_refused():
         experiment(mixing="firm")
     with pytest.raises(UserError, match="heads multi"):
         experiment(heads="single")
+
+
+def test_densities_see_powers_of_the_inputs_with_their_signs():
+    options = DensityOptions(power=2.0, standardise=False)
+    inference = TaskInference("density", Setting(3, Layout.MULTI), options=options)
+    assert torch.equal(inference.preprocess(torch.tensor([[-2.0, 0.5, 0.0]])), torch.tensor([[-4.0, 0.25, 0.0]]))
+    with pytest.raises(UserError, match="power"):
+        DensityOptions(power=0.0)

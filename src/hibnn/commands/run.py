@@ -57,6 +57,8 @@ class RunArguments:
     """at most so many Gaussians a class; 1: a single one, exact in any portions"""
     density_rank: int = DensityOptions.rank
     """at most so many factors each"""
+    density_power: float = DensityOptions.power
+    """a density sees every input raised to this power; 4 suits bright signs on a noisy ground"""
     density_standardise: bool = DensityOptions.standardise
     """bring every example to mean 0 and deviation 1 before its density; for images"""
     heads: Heads = "auto"
@@ -152,6 +154,7 @@ def _experiment(parsed: Any, method: Method, seed: int) -> Experiment:
         mixing=parsed.mixing,
         density_components=parsed.density_components,
         density_rank=parsed.density_rank,
+        density_power=parsed.density_power,
         density_standardise=parsed.density_standardise,
         heads=parsed.heads,
         tasks=parsed.tasks,

@@ -29,6 +29,8 @@ class DensityOptions:
     """at most so many Gaussians a class; 1 is a single one, exact in any portions"""
     rank: int = 16
     """at most so many factors each"""
+    power: float = 1.0
+    """inputs are first raised to this power (their signs stay); the same for all classes, so that they compare"""
     standardise: bool = True
     """whether every example is first brought to mean 0 and deviation 1; good for images, wrong for a few columns"""
 
@@ -36,6 +38,8 @@ class DensityOptions:
         for name in ("components", "rank"):
             if getattr(self, name) < 1:
                 raise UserError(f"density-{name} must be at least 1, not {getattr(self, name)}.")
+        if not self.power > 0:
+            raise UserError(f"density-power must be positive, not {self.power}.")
 
 
 class Density(ABC):

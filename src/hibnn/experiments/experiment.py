@@ -31,6 +31,7 @@ class Experiment:
     mixing: Mixing = "soft"
     density_components: int = DensityOptions.components
     density_rank: int = DensityOptions.rank
+    density_power: float = DensityOptions.power
     density_standardise: bool = DensityOptions.standardise
     heads: Heads = "auto"
     tasks: int | None = None
@@ -55,7 +56,7 @@ class Experiment:
 
     def density_options(self) -> DensityOptions:
         """The bounds of the densities."""
-        return DensityOptions(self.density_components, self.density_rank, self.density_standardise)
+        return DensityOptions(self.density_components, self.density_rank, self.density_power, self.density_standardise)
 
     def as_json(self) -> dict[str, Any]:
         """The experiment as plain values."""

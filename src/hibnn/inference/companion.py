@@ -137,7 +137,9 @@ class TaskInference:
         return replace(prediction, probabilities=pooled)
 
     def preprocess(self, x: Float[Tensor, "rows inputs"]) -> Float[Tensor, "rows inputs"]:
-        """Every row with mean 0 and deviation 1, unless the options say otherwise."""
+        """What the densities see: powers, and every row with mean 0 and deviation 1, as the options say."""
+        if self.options.power != 1:
+            x = x.sign() * x.abs() ** self.options.power
         if not self.options.standardise:
             return x
         centred = x - x.mean(-1, keepdim=True)
