@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Iterable
 
 
-class UserError(Exception):
+class UserError(ValueError):
     """Something the user can put right; the command line prints its sentence and exits with code 2."""
 
 

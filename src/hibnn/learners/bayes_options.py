@@ -75,8 +75,12 @@ class BuffetOptions(BayesOptions):
     prediction_masks: Literal["hard", "soft"] = "hard"
     """Bernoulli masks, or relaxed and averaged ones as in the authors' program"""
 
+    truncation_growth: Literal["fixed", "auto"] = "fixed"
+    """auto: a layer whose last neurons are in use gets more of them"""
+
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_option(self, "truncation_growth", self.truncation_growth in ("fixed", "auto"), "fixed or auto")
         for name in ("alpha", "start_alpha", "stick_rate", "temperature", "stick_sets", "averaged_masks"):
             check_option(self, name, getattr(self, name) > 0, "positive")
         check_option(
