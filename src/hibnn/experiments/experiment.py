@@ -3,13 +3,12 @@
 import hashlib
 import json
 from dataclasses import asdict, dataclass, fields
-from enum import StrEnum
 from typing import Any, Literal
 
 from hibnn.errors import UserError, unknown
 from hibnn.evaluation import Granularity, Score
 from hibnn.learners import find_method
-from hibnn.learners.network import NetworkOptions
+from hibnn.learners.network import NetworkOptions, options_from_json
 from hibnn.scenarios import BENCHMARKS, EvaluateOn, Scenario
 
 Heads = Literal["auto", "multi", "single"]
@@ -49,7 +48,7 @@ class Experiment:
         """An experiment from what `as_json` gave; unknown names are ignored, wrong values refused."""
         known = {field.name: values[field.name] for field in fields(cls) if field.name in values}
         options = find_method(str(known["method"])).options
-        made = options(**{name: _plain(options, name, value) for name, value in known.pop("options").items()})
+        made = options_from_json(options, known.pop("options"))
         return cls(**(known | {"scenario": Scenario.parse(known["scenario"]), "options": made}))
 
     @property
@@ -57,11 +56,3 @@ class Experiment:
         """A hash of the content: equal experiments have equal digests."""
         text = json.dumps(self.as_json(), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _plain(options: type[NetworkOptions], name: str, value: Any) -> Any:
-    """A value from JSON as its option's type: lists become tuples, words become members of their enumeration."""
-    default = getattr(options(), name, None)
-    if isinstance(value, list):
-        return tuple(value)
-    return type(default)(value) if isinstance(default, StrEnum) else value

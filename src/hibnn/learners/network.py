@@ -3,6 +3,8 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -43,6 +45,19 @@ def check_option(options: NetworkOptions, name: str, good: bool, wanted: str) ->
     """Refuse an option's value in a sentence."""
     if not good:
         raise UserError(f"{name.replace('_', '-')} must be {wanted}, not {getattr(options, name)}.")
+
+
+def options_from_json(options: type[NetworkOptions], values: Mapping[str, Any]) -> NetworkOptions:
+    """Options from plain values: lists become tuples, words become members of their enumeration."""
+    defaults = options()
+
+    def typed(name: str, value: Any) -> Any:
+        default = getattr(defaults, name, None)
+        if isinstance(value, list):
+            return tuple(value)
+        return type(default)(value) if isinstance(default, StrEnum) else value
+
+    return options(**{name: typed(name, value) for name, value in values.items()})
 
 
 class NetworkLearner(Learner, ABC):

@@ -63,10 +63,13 @@ class BayesianMLP(HeadedNetwork):
     def hidden_layers(self) -> list[BayesianLinear]:
         return [cast(BayesianLinear, layer) for layer in self.body]
 
+    def every_head(self) -> list[BayesianLinear]:
+        return [cast(BayesianLinear, one) for one in self.heads]
+
     def heads_of(self, head: int) -> list[BayesianLinear]:
         """The heads whose outputs belong together when `head` answers."""
         if self.layout is Layout.GROWING:
-            return [cast(BayesianLinear, one) for one in self.heads]
+            return self.every_head()
         return [cast(BayesianLinear, self.heads[0 if self.layout is Layout.SHARED else head])]
 
     def forward(

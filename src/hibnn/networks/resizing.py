@@ -37,7 +37,7 @@ def append_units(
         _extend_buffet(network.buffet, counts, alpha, start_alpha)
 
 
-def units_to_append(expected_pi: Sequence[Tensor], same: bool, threshold: float = 0.1, share: float = 0.5) -> list[int]:
+def units_to_append(expected_pi: Sequence[Tensor], same: bool, threshold: float = 0.5, share: float = 0.5) -> list[int]:
     """For each layer half as many neurons again where the last one is in use with more than the threshold.
 
     With `same`, as a hierarchical buffet needs it, every layer gets what the one with the most gets.
