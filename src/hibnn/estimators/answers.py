@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from hibnn.errors import UserError, unknown
+from hibnn.estimators.mixture import RealMixture
 from hibnn.estimators.model import Model
 from hibnn.learners import Prediction
 from hibnn.learners.sequential_bayes import SequentialBayes
@@ -66,17 +67,8 @@ def class_predictions(model: Model, x: np.ndarray, heads: Sequence[int], way: Wa
     return [Prediction.join(head) for head in zip(*parts, strict=True)]
 
 
-@dataclass(frozen=True)
-class Moments:
-    """Mean of a real target, variance from not knowing the parameters, and variance of the noise; standardised."""
-
-    mean: Tensor
-    epistemic: Tensor
-    aleatoric: Tensor
-
-
-def moments(model: Model, x: np.ndarray, heads: Sequence[int], way: Way) -> list[Moments]:
-    """Mean and variances from every head."""
+def moments(model: Model, x: np.ndarray, heads: Sequence[int], way: Way) -> list[RealMixture]:
+    """Mean, variance of the posterior and variance of the noise from every head, in standardised targets."""
     parts = [
         [(one.mean(0)[:, 0], one.var(0, correction=0)[:, 0]) for one in outputs]
         for outputs in blocks(model, torch.from_numpy(x), heads, way)
@@ -87,5 +79,5 @@ def moments(model: Model, x: np.ndarray, heads: Sequence[int], way: Way) -> list
         noise = model.learner.bayesian.noise[head]
         assert isinstance(noise, Gaussian)
         mean, variance = (torch.cat(one) for one in zip(*pieces, strict=True))
-        answers.append(Moments(mean, variance, noise.log_noise.detach().exp().expand(len(mean))))
+        answers.append(RealMixture(mean, variance, noise.log_noise.detach().exp().expand(len(mean))))
     return answers

@@ -10,21 +10,18 @@ new task with the classes it holds.
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
-from torch import Tensor
 
 from hibnn.errors import UserError
 from hibnn.estimators.answers import class_predictions
 from hibnn.estimators.common import ContinualEstimator, next_name
-from hibnn.estimators.inference import task_probabilities
 from hibnn.estimators.inputs import read_examples
-from hibnn.estimators.labels import check_same_kind, distinct, positions, read_labels
+from hibnn.estimators.labels import all_classes, check_same_kind, class_places, distinct, positions, read_labels
+from hibnn.estimators.mixture import ClassMixture, mix_classes
 from hibnn.estimators.model import Model, TaskName, TaskRecord
 from hibnn.estimators.scaling import Scaling
-from hibnn.learners.base import Prediction, entropy
 
 
 class Uncertainty(NamedTuple):
@@ -63,51 +60,41 @@ class ContinualClassifier(ClassifierMixin, ContinualEstimator):
 
     def predict(self, X: Any, task: TaskName | None = None) -> NDArray[Any]:
         """The most probable class of each row; over all tasks, when none is named."""
-        return self.classes_[self.predict_proba(X, task).argmax(1)]
+        probabilities = self.predict_proba(X, task)
+        return self.classes_[probabilities.argmax(1)]
 
     def predict_proba(self, X: Any, task: TaskName | None = None) -> NDArray[np.float64]:
         """Probabilities of `classes_`; a named task gives zero to classes that are not its own."""
-        probabilities, _, _ = self._mixture(X, task)
-        return probabilities.numpy()
+        return self._mixture(X, task).probabilities.numpy()
 
     def predict_task(self, X: Any) -> NDArray[Any]:
         """The most probable task of each row."""
-        _, _, tasks = self._mixture(X, None)
+        tasks = self._mixture(X, None).tasks
         return np.array(self.tasks_, dtype=object)[tasks.argmax(0).numpy()]
 
     def predict_uncertainty(self, X: Any, task: TaskName | None = None) -> Uncertainty:
         """Total, epistemic and aleatoric entropy; not knowing the task is part of the epistemic one."""
-        probabilities, aleatoric, _ = self._mixture(X, task)
-        total = entropy(probabilities)
-        return Uncertainty(total.numpy(), (total - aleatoric).clamp(min=0).numpy(), aleatoric.numpy())
+        mixture = self._mixture(X, task)
+        return Uncertainty(mixture.total.numpy(), mixture.epistemic.numpy(), mixture.aleatoric.numpy())
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, task: TaskName | None = None) -> float:
         """The share of right answers."""
         return float(accuracy_score(y, self.predict(X, task), sample_weight=sample_weight))
 
-    def _mixture(self, X: Any, task: TaskName | None) -> tuple[Tensor, Tensor, Tensor]:
-        """Probabilities of all classes, expected entropy, and the probabilities of the tasks, for each row."""
+    def _mixture(self, X: Any, task: TaskName | None) -> ClassMixture:
+        """What all heads that may answer say together."""
         x = self._inputs(X)
         heads = self._heads(task)
         predictions = class_predictions(self.model_, x, heads, self._way)
-        records = [self.model_.tasks[head] for head in heads]
-        weights = task_probabilities(torch.stack([share_of_entropy(one) for one in predictions]).double())
-        mixed = torch.zeros(len(x), len(self.classes_), dtype=torch.float64)
-        for weight, prediction, record in zip(weights, predictions, records, strict=True):
-            columns = torch.from_numpy(positions(np.array(record.classes), self.classes_.tolist()))
-            own = prediction.probabilities.double()
-            mixed.index_add_(1, columns, weight[:, None] * own / own.sum(-1, keepdim=True))
-        aleatoric = (weights * torch.stack([one.expected_entropy for one in predictions])).sum(0)
-        return mixed, aleatoric, weights
+        return mix_classes(
+            [one.probabilities for one in predictions],
+            [one.expected_entropy for one in predictions],
+            class_places(self.model_, heads),
+        )
 
     def _become(self, model: Model) -> None:
         super()._become(model)
-        self.classes_ = np.unique(np.array([name for task in model.tasks for name in task.classes]))
-
-
-def share_of_entropy(prediction: Prediction) -> Tensor:
-    """Predictive entropy as a share of the largest possible."""
-    return prediction.entropy / np.log(prediction.probabilities.shape[-1])
+        self.classes_ = all_classes(model)
 
 
 def find_task(model: Model, name: TaskName | None, present: tuple[Any, ...], announced: tuple[Any, ...]) -> TaskRecord:

@@ -90,6 +90,17 @@ class ContinualEstimator(BaseEstimator, ABC):
         self._become(compact_model(self.model_, tolerance))
         return self
 
+    def export_onnx(self, path: str | Path, task: TaskName | None = None) -> None:
+        """Write an ONNX model of inputs as they come, to probabilities (or a mean) and uncertainties.
+
+        It predicts as this estimator does, at the means or with the same posterior draws; see
+        `hibnn.estimators.export`.
+        """
+        from hibnn.estimators.export import export_onnx  # needs the extra `onnx`
+
+        check_is_fitted(self)
+        export_onnx(self.model_, self._heads(task), self._way, Path(path))
+
     def n_parameters(self) -> int:
         """Numbers the model keeps to predict and to go on learning."""
         check_is_fitted(self)

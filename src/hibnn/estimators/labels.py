@@ -4,11 +4,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
+from torch import Tensor
 
 from hibnn.errors import UserError
+from hibnn.estimators.model import Model
 
 KINDS = {"b": "truth values", "i": "whole numbers", "u": "whole numbers", "f": "numbers", "U": "words", "S": "bytes"}
 
@@ -49,3 +52,15 @@ def check_same_kind(known: Sequence[Any], new: Sequence[Any]) -> None:
 def positions(labels: NDArray[Any], classes: Sequence[Any]) -> NDArray[np.int64]:
     """The place of every label among classes that are in order."""
     return np.searchsorted(np.array(classes), labels).astype(np.int64)
+
+
+def all_classes(model: Model) -> NDArray[Any]:
+    """The classes of all tasks, in order."""
+    return np.unique(np.array([name for task in model.tasks for name in task.classes]))
+
+
+def class_places(model: Model, heads: Sequence[int]) -> list[Tensor]:
+    """For each head a matrix of zeros and ones that puts its own classes among all."""
+    everything = all_classes(model).tolist()
+    identity = torch.eye(len(everything), dtype=torch.float64)
+    return [identity[positions(np.array(model.tasks[head].classes), everything)] for head in heads]

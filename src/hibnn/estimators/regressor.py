@@ -8,7 +8,6 @@ Portions without a task's name belong to the latest task. Without a name at pred
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
@@ -16,8 +15,8 @@ from sklearn.metrics import r2_score
 from hibnn.errors import UserError
 from hibnn.estimators.answers import moments
 from hibnn.estimators.common import ContinualEstimator, next_name
-from hibnn.estimators.inference import task_probabilities
 from hibnn.estimators.inputs import read_examples
+from hibnn.estimators.mixture import mix_reals
 from hibnn.estimators.model import Model, TaskName, TaskRecord
 from hibnn.estimators.scaling import Scaling, check_size
 
@@ -64,18 +63,12 @@ class ContinualRegressor(RegressorMixin, ContinualEstimator):
     def predict_uncertainty(self, X: Any, task: TaskName | None = None) -> RealUncertainty:
         """Mean and standard deviations; not knowing the task is part of the epistemic one."""
         x = self._inputs(X)
-        answers = moments(self.model_, x, self._heads(task), self._way)
-        means = torch.stack([one.mean for one in answers]).double()
-        within = torch.stack([one.epistemic for one in answers]).double()
-        noise = torch.stack([one.aleatoric for one in answers]).double()
-        weights = task_probabilities(0.5 * within.clamp(min=1e-12).log())
-        mean = (weights * means).sum(0)
-        epistemic = (weights * (within + (means - mean).square())).sum(0).sqrt()
-        aleatoric = (weights * noise).sum(0).sqrt()
+        mixed = mix_reals(moments(self.model_, x, self._heads(task), self._way))
+        variances = (mixed.epistemic + mixed.aleatoric, mixed.epistemic, mixed.aleatoric)
         scale = self.model_.targets.scale[0]
-        total = torch.hypot(epistemic, aleatoric)
-        spread = [(scale * one).numpy() for one in (total, epistemic, aleatoric)]
-        return RealUncertainty(self.model_.targets.undo(mean.numpy()), *spread)
+        return RealUncertainty(
+            self.model_.targets.undo(mixed.mean.numpy()), *(scale * one.sqrt().numpy() for one in variances)
+        )
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, task: TaskName | None = None) -> float:
         """The coefficient of determination."""

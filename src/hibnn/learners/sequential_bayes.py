@@ -100,12 +100,12 @@ class SequentialBayes(NetworkLearner):
             return self.likelihood_epoch(number)
         if number == self.likelihood_epochs > 0:
             self.optimiser = self.new_optimiser()
+        if self.likelihood_epochs < number <= self.epochs // 2:
+            self.grow_if_full(number)
         means = Means()
         generator = self.setting.generator("draws", self.portion, number)
         for step, rows in self.batches(number):
             means.add(self.step(rows, step, self.kl_weight(number), generator), len(rows))
-        if 2 * (number + 1) < self.epochs:
-            self.grow_if_full(number)
         return means.read()
 
     def grow_if_full(self, number: int) -> None:
