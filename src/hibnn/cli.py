@@ -10,6 +10,10 @@ from hibnn.errors import UserError, unknown
 
 COMMANDS = {
     "demo": "watch a network learn five tasks in sequence (under a minute)",
+    "fit": "teach a model one more file of your own (CSV, Parquet, NPZ)",
+    "predict": "answers for a file, with probability, uncertainty and task",
+    "inspect": "what a model knows: tasks, classes, neurons, size, calibration",
+    "export": "write a model as ONNX",
     "run": "learn a benchmark with a method and write the result",
     "sweep": "run everything a TOML file describes, over all cores",
     "evaluate": "judge a finished run in another scenario or with another inference",

@@ -18,9 +18,7 @@ def learner(request):
 
 
 def grow(network, counts):
-    append_units(
-        network, counts, alpha=5.0, start_alpha=9.0, deviation=0.1, generator=torch.Generator().manual_seed(0)
-    )
+    append_units(network, counts, alpha=5.0, start_alpha=9.0, deviation=0.1, generator=torch.Generator().manual_seed(0))
 
 
 def outputs(network):

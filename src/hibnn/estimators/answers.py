@@ -61,9 +61,7 @@ def class_predictions(model: Model, x: np.ndarray, heads: Sequence[int], way: Wa
     learner = model.learner
     if type(learner) is not SequentialBayes:
         return [learner.predict(inputs, head, learner.setting.generator("ensemble", head)) for head in heads]
-    parts = [
-        [Prediction.of_draws(one.softmax(-1)) for one in outputs] for outputs in blocks(model, inputs, heads, way)
-    ]
+    parts = [[Prediction.of_draws(one.softmax(-1)) for one in outputs] for outputs in blocks(model, inputs, heads, way)]
     return [Prediction.join(head) for head in zip(*parts, strict=True)]
 
 

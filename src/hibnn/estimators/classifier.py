@@ -65,24 +65,24 @@ class ContinualClassifier(ClassifierMixin, ContinualEstimator):
 
     def predict_proba(self, X: Any, task: TaskName | None = None) -> NDArray[np.float64]:
         """Probabilities of `classes_`; a named task gives zero to classes that are not its own."""
-        return self._mixture(X, task).probabilities.numpy()
+        return self.predict_mixture(X, task).probabilities.numpy()
 
     def predict_task(self, X: Any) -> NDArray[Any]:
         """The most probable task of each row."""
-        tasks = self._mixture(X, None).tasks
+        tasks = self.predict_mixture(X, None).tasks
         return np.array(self.tasks_, dtype=object)[tasks.argmax(0).numpy()]
 
     def predict_uncertainty(self, X: Any, task: TaskName | None = None) -> Uncertainty:
         """Total, epistemic and aleatoric entropy; not knowing the task is part of the epistemic one."""
-        mixture = self._mixture(X, task)
+        mixture = self.predict_mixture(X, task)
         return Uncertainty(mixture.total.numpy(), mixture.epistemic.numpy(), mixture.aleatoric.numpy())
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, task: TaskName | None = None) -> float:
         """The share of right answers."""
         return float(accuracy_score(y, self.predict(X, task), sample_weight=sample_weight))
 
-    def _mixture(self, X: Any, task: TaskName | None) -> ClassMixture:
-        """What all heads that may answer say together."""
+    def predict_mixture(self, X: Any, task: TaskName | None) -> ClassMixture:
+        """Everything at once, as tensors: probabilities of classes and of tasks, and the parts of the entropy."""
         x = self._inputs(X)
         heads = self._heads(task)
         predictions = class_predictions(self.model_, x, heads, self._way)

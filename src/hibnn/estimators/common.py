@@ -29,6 +29,8 @@ class ContinualEstimator(BaseEstimator, ABC):
     """A network that learns one portion of data after another and keeps none of them."""
 
     model_: Model
+    notes_: dict[str, Any]
+    """What a surrounding program wants kept in the file, as plain values; absent unless set."""
 
     def __init__(
         self,

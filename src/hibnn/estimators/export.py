@@ -20,7 +20,6 @@ from hibnn.estimators.labels import all_classes, class_places
 from hibnn.estimators.mixture import RealMixture, mix_classes, mix_reals
 from hibnn.estimators.model import Model
 from hibnn.files import replacing
-from hibnn.learners import Prediction
 from hibnn.learners.base import entropy
 from hibnn.learners.sequential_bayes import SequentialBayes
 from hibnn.likelihoods import Gaussian
@@ -94,7 +93,9 @@ def export_onnx(model: Model, heads: Sequence[int], way: Way, path: Path) -> Non
     except ImportError:
         raise UserError("exporting needs onnx and onnxscript: pip install 'hibnn[onnx]'.") from None
     kind = ShippedRegressor if model.regression else ShippedClassifier
-    names = ["prediction", "total", "epistemic"] if model.regression else ["probabilities", "total", "epistemic", "tasks"]
+    names = (
+        ["prediction", "total", "epistemic"] if model.regression else ["probabilities", "total", "epistemic", "tasks"]
+    )
     module = kind(model, heads, way).eval()
     proto = trace(module, len(model.inputs.mean), names)
     classes = [] if model.regression else all_classes(model).tolist()

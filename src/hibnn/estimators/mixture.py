@@ -1,9 +1,8 @@
 """The answers of several tasks' heads as one, weighted by how probable each task is."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-import math
 
 import torch
 from jaxtyping import Float

@@ -53,6 +53,7 @@ def save_model(estimator: ContinualEstimator, path: Path) -> None:
             "seed": model.seed,
             "tasks": [asdict(task) for task in model.tasks],
             "learner": state.facts,
+            "notes": getattr(estimator, "notes_", None),
             "same": same,
         }
     )
@@ -73,6 +74,8 @@ def load_model(path: str | Path) -> ContinualClassifier | ContinualRegressor:
     if facts["feature_names"]:
         estimator.feature_names_in_ = np.array(facts["feature_names"], dtype=object)
     estimator.n_features_in_ = len(model.inputs.mean)
+    if facts["notes"] is not None:
+        estimator.notes_ = facts["notes"]
     estimator._become(model)
     return estimator
 

@@ -101,7 +101,9 @@ class NetworkLearner(Learner, ABC):
 
     def state(self) -> State:
         tensors = {f"network.{name}": value.detach() for name, value in self.network.state_dict().items()}
-        return State(tensors | pack_optimiser(self.optimiser), {"head_sizes": self.head_sizes, "portions": self.portions})
+        return State(
+            tensors | pack_optimiser(self.optimiser), {"head_sizes": self.head_sizes, "portions": self.portions}
+        )
 
     def restore(self, state: State) -> None:
         self.head_sizes = list(state.facts["head_sizes"])

@@ -81,7 +81,9 @@ def drawn(network: BayesianMLP, draws: int, relaxation: Relaxation, generator: t
         else:
             odds = network.buffet.sample_log_odds(draws, generator)
             masks = [hard(relaxation.location(one), draws, generator) for one in odds]
-        return Ensemble([layer(one) for one in network.hidden_layers()], [layer(one) for one in network.every_head()], masks)
+        return Ensemble(
+            [layer(one) for one in network.hidden_layers()], [layer(one) for one in network.every_head()], masks
+        )
 
 
 def at_the_means(network: BayesianMLP) -> Ensemble:
