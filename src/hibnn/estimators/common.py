@@ -29,6 +29,8 @@ class ContinualEstimator(BaseEstimator, ABC):
     """A network that learns one portion of data after another and keeps none of them."""
 
     model_: Model
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
     notes_: dict[str, Any]
     """What a surrounding program wants kept in the file, as plain values; absent unless set."""
 
@@ -47,11 +49,11 @@ class ContinualEstimator(BaseEstimator, ABC):
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.method = method
-        self.truncation = truncation
+        self.truncation: int | Literal["auto"] = truncation
         self.epochs = epochs
         self.batch_size = batch_size
         self.scaling = scaling
-        self.prediction = prediction
+        self.prediction: Literal["sample", "mean"] = prediction
         self.draws = draws
         self.options = options
         self.verbose = verbose

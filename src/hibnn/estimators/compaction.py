@@ -8,7 +8,7 @@ difference, so without neuron k of layer j the output c of a head moves in expec
 
 Neurons go in the order of their effects while the sum of the effects of all that went stays within the tolerance. A
 softmax moves by at most half of what its logits move, so a tolerance of 0.1 is at most 0.05 in any probability, and
-usually far less, because the bound adds absolute values. A regression's outputs are in standard deviations of the target.
+usually far less, because the bound adds absolute values. A regression's outputs are standardised targets.
 """
 
 from dataclasses import replace

@@ -1,8 +1,8 @@
 """A model as an ONNX file: scaling, posterior draws, task inference and uncertainty in one graph.
 
-Input `x` is (rows, columns) in double precision, as it comes. A classifier's outputs are `probabilities` (rows, classes),
-`total` and `epistemic` (entropies in nats) and `tasks` (rows, tasks); a regressor's are `prediction`, `total` and `epistemic`
-(standard deviations). The names of classes and tasks are in the file's metadata as JSON.
+Input `x` is (rows, columns) in double precision, as it comes. A classifier's outputs are `probabilities` (rows,
+classes), `total` and `epistemic` (entropies in nats) and `tasks` (rows, tasks); a regressor's are `prediction`, `total`
+and `epistemic` (standard deviations). The names of classes and tasks are in the file's metadata as JSON.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Inputs at the edge: arrays, data frames, sparse matrices and torch tensors become plain arrays, or a clear sentence."""
+"""Inputs at the edge: arrays, data frames, sparse matrices and torch tensors become plain arrays, or a sentence."""
 
 from typing import Any
 

@@ -46,7 +46,6 @@ class Model:
     tasks: tuple[TaskRecord, ...]
     learner: Learner
     activity: tuple[Tensor, ...] = ()
-    compacted: bool = False
 
     def head(self, name: TaskName) -> int:
         """The number of a task, by its name."""

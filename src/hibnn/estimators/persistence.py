@@ -83,17 +83,17 @@ def load_model(path: str | Path) -> ContinualClassifier | ContinualRegressor:
 def read_model(facts: Mapping[str, Any], tensors: Mapping[str, Tensor], regression: bool) -> Model:
     """What was learned, from facts and tensors."""
     options = options_from_json(find_method(facts["method"]).options, facts["options"])
-    scalings = [
+    inputs, targets = (
         Scaling(tensors[f"{name}.mean"].numpy(), tensors[f"{name}.scale"].numpy()) for name in ("inputs", "targets")
-    ]
+    )
     prefix = "learner."
     own = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
     tasks = tuple(TaskRecord(**(task | {"classes": tuple(task["classes"])})) for task in facts["tasks"])
     state = State(own, facts["learner"])
-    learner = new_learner(facts["method"], options, facts["seed"], len(scalings[0].mean), regression, state)
+    learner = new_learner(facts["method"], options, facts["seed"], len(inputs.mean), regression, state)
     count = sum(name.startswith("activity.") for name in tensors)
     activity = tuple(tensors[f"activity.{number}"] for number in range(count))
-    return Model(facts["method"], options, facts["seed"], regression, *scalings, tasks, learner, activity)
+    return Model(facts["method"], options, facts["seed"], regression, inputs, targets, tasks, learner, activity)
 
 
 def read_file(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:

@@ -77,7 +77,7 @@ class progress:  # noqa: N801 (used like a function)
 
 
 def activity_of(learner: Learner, x: np.ndarray) -> list[torch.Tensor]:
-    """sqrt(E[h^2]) of every hidden neuron over the first rows and some posterior draws, where neurons can be dropped."""
+    """sqrt(E[h^2]) of every hidden neuron over the first rows and some draws, for methods that can drop neurons."""
     if type(learner) is not SequentialBayes:
         return []
     relaxation = learner.draws.relaxation

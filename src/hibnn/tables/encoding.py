@@ -2,8 +2,8 @@
 
 A column of numbers has its missing values filled with its mean, and a second column says where, if any were missing.
 A column of words becomes a column of zeros and ones for each word; a missing word is none of them. A word that the
-first file did not have is refused, or with `ignore` treated as missing. Columns that never change are kept: a later file may
-change them. A column without any value, or of dates, is refused.
+first file did not have is refused, or with `ignore` treated as missing. Columns that never change are kept: a later
+file may change them. A column without any value, or of dates, is refused.
 """
 
 from collections import Counter
