@@ -57,7 +57,8 @@ def save_model(estimator: ContinualEstimator, path: Path) -> None:
             "same": same,
         }
     )
-    metadata = {"format": FORMAT, "version": str(VERSION), "facts": facts, "sha256": checksum(facts, stored)}
+    label = {"format": FORMAT, "version": VERSION, "sha256": checksum(facts, stored), "facts": facts}
+    metadata = {"hibnn": json.dumps(label)}  # one key, because safetensors writes several in any order
     try:
         with replacing(path) as temporary:
             save_file({name: value.clone() for name, value in stored.items()}, temporary, metadata=metadata)
@@ -74,7 +75,7 @@ def load_model(path: str | Path) -> ContinualClassifier | ContinualRegressor:
     if facts["feature_names"]:
         estimator.feature_names_in_ = np.array(facts["feature_names"], dtype=object)
     estimator.n_features_in_ = len(model.inputs.mean)
-    if facts["notes"] is not None:
+    if facts.get("notes") is not None:
         estimator.notes_ = facts["notes"]
     estimator._become(model)
     return estimator
@@ -100,26 +101,32 @@ def read_file(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Facts and tensors of a file that is whole and of a version this one knows."""
     try:
         with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
-            _check_format(path, metadata)
+            label = read_label(path, file.metadata() or {})
             stored = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
     except FileNotFoundError:
         raise UserError(f"there is no model at {path}.") from None
     except (SafetensorError, OSError) as error:
         raise UserError(f"{path} is damaged or no model of hibnn ({error}): use an intact copy.") from None
-    if metadata.get("sha256") != checksum(metadata["facts"], stored):
+    if label["sha256"] != checksum(label["facts"], stored):
         raise UserError(f"{path} was changed after it was written: use an intact copy.")
-    facts = json.loads(metadata["facts"])
+    facts = json.loads(label["facts"])
     return facts, stored | {name: stored[other] for name, other in facts["same"].items()}
 
 
-def _check_format(path: Path, metadata: Mapping[str, str]) -> None:
-    if metadata.get("format") != FORMAT or not metadata.get("version", "").isdigit() or "facts" not in metadata:
+def read_label(path: Path, metadata: Mapping[str, str]) -> dict[str, Any]:
+    """What the file says of itself, if this version can read it."""
+    try:
+        label = json.loads(metadata["hibnn"])
+        foreign = label["format"] != FORMAT or not isinstance(label["version"], int)
+    except (KeyError, TypeError, ValueError):
+        foreign, label = True, {}
+    if foreign:
         raise UserError(f"{path} is no model of hibnn: give a file that `save` has written.")
-    if int(metadata["version"]) > VERSION:
+    if label["version"] > VERSION:
         raise UserError(
-            f"{path} has version {metadata['version']} and this hibnn reads up to version {VERSION}: upgrade hibnn."
+            f"{path} has version {label['version']} and this hibnn reads up to version {VERSION}: upgrade hibnn."
         )
+    return label
 
 
 def parameters(estimator: ContinualEstimator) -> dict[str, Any]:
