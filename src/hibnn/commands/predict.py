@@ -10,6 +10,7 @@ import numpy as np
 import torch
 import tyro
 
+from hibnn.errors import UserError
 from hibnn.estimators import ContinualRegressor
 from hibnn.files import replacing
 from hibnn.tables.encoding import Unknown
@@ -41,10 +42,13 @@ def main(arguments: list[str]) -> int:
     model = TableModel.load(parsed.model)
     with replacing(parsed.out) as temporary, temporary.open("w", newline="") as file:
         writer = csv.writer(file)
+        number = -1
         for number, (header, rows) in enumerate(answers(model, parsed)):
             if number == 0:
                 writer.writerow(header)
             writer.writerows(rows)
+        if number < 0:
+            raise UserError(f"{parsed.file} has no rows.")
     return 0
 
 

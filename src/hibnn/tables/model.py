@@ -79,6 +79,8 @@ def teach(model: TableModel, path: Path, task: str | None, unknown: Unknown, row
         taught += int((~out).sum())
         if sum(len(part) for _, part in held) < MOST_HELD_OUT and out.any():
             held.append((x[out], y[out]))
+    if not taught:
+        raise UserError(f"{path} has no rows.")
     name = task or model.estimator.model_.tasks[model.estimator.model_.learner.task].name
     judged = judge(model.estimator, held, name) if held else {}
     return replace(model, judged={"task": name, "file": path.name, "rows": taught} | judged)
