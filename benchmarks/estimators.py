@@ -1,7 +1,7 @@
 """What the estimators cost: training rate, peak memory, and what compaction saves.
 
 python benchmarks/estimators.py tabular             wine and breast cancer, each as three portions in sequence
-python benchmarks/estimators.py stream ROWS         a drifting stream of ROWS x 20 from a Parquet file, 50,000 rows at once
+python benchmarks/estimators.py stream ROWS         a drifting stream of ROWS x 20 from a Parquet file
 python benchmarks/estimators.py compact K [ALPHA]   an IBNN of truncation K on split-mnist, before and after compact()
 python benchmarks/estimators.py growth              split-mnist: truncation 'auto' from 10 beside a fixed 100
 
@@ -83,8 +83,8 @@ def compact(truncation: int, alpha: float) -> None:
         model.compact(tolerance)
         print(
             f"compact({tolerance}): {model.model_.learner.bayesian.widths} neurons, "
-            f"{parameters / model.n_parameters():.2f} times smaller, {prediction_rate(model, x) / rate:.2f} times as fast, "
-            f"accuracy {accuracy(model, tasks) - before:+.4f}"
+            f"{parameters / model.n_parameters():.2f} times smaller, "
+            f"{prediction_rate(model, x) / rate:.2f} times as fast, accuracy {accuracy(model, tasks) - before:+.4f}"
         )
 
 

@@ -17,7 +17,7 @@ from hibnn.likelihoods import Gaussian
 from hibnn.networks.ensemble import Ensemble, at_the_means, drawn
 
 Mode = Literal["sample", "mean"]
-NUMBERS_AT_ONCE = 4_000_000
+NUMBERS_AT_ONCE = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -45,14 +45,17 @@ def ensemble_of(model: Model, way: Way) -> Ensemble:
 
 
 def blocks(model: Model, x: Tensor, heads: Sequence[int], way: Way) -> Iterator[list[Tensor]]:
-    """For a few thousand rows at a time, the outputs (draws, rows, outputs) of each head."""
+    """For a few thousand rows at a time, the outputs (draws, rows, outputs) of each head.
+
+    In double precision: products in single precision round differently with the number of rows beside a row.
+    """
     assert isinstance(model.learner, SequentialBayes)
-    ensemble = ensemble_of(model, way)
+    ensemble = ensemble_of(model, way).double()
     widest = max((len(pi) for pi in model.activity), default=1)
     draws = 1 if way.mode == "mean" else way.draws
     for rows in x.split(max(1, NUMBERS_AT_ONCE // (draws * widest))):
         with torch.no_grad():
-            yield ensemble(model.learner.preprocess(rows), heads)
+            yield ensemble(model.learner.preprocess(rows.double()), heads)
 
 
 def class_predictions(model: Model, x: np.ndarray, heads: Sequence[int], way: Way) -> list[Prediction]:

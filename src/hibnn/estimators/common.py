@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from hibnn.errors import UserError, unknown
+from hibnn.errors import UserError, unknown, value_errors
 from hibnn.estimators.answers import Way
 from hibnn.estimators.compaction import compact_model
 from hibnn.estimators.inputs import read_inputs
@@ -91,7 +91,8 @@ class ContinualEstimator(BaseEstimator, ABC):
         See `hibnn.estimators.compaction` for the bound. The model can still be saved, exported and taught.
         """
         check_is_fitted(self)
-        self._become(compact_model(self.model_, tolerance))
+        with self._unchanged_on_failure():
+            self._become(compact_model(self.model_, tolerance))
         return self
 
     def export_onnx(self, path: str | Path, task: TaskName | None = None) -> None:
@@ -120,14 +121,16 @@ class ContinualEstimator(BaseEstimator, ABC):
 
     @property
     def _way(self) -> Way:
-        return Way(self.prediction, self.draws)
+        with value_errors():
+            return Way(self.prediction, self.draws)
 
     @contextmanager
     def _unchanged_on_failure(self) -> Iterator[None]:
         """Whatever goes wrong inside, also an interruption, leaves the estimator as it was."""
         before = dict(vars(self))
         try:
-            yield
+            with value_errors():
+                yield
         except BaseException:
             vars(self).clear()
             vars(self).update(before)
@@ -180,11 +183,13 @@ class ContinualEstimator(BaseEstimator, ABC):
     def _inputs(self, X: Any) -> NDArray[np.float32]:
         """Inputs to predict for, scaled as the model has learned it."""
         check_is_fitted(self)
-        return self.model_.inputs.apply(read_inputs(self, X, first=False))
+        with value_errors():
+            return self.model_.inputs.apply(read_inputs(self, X, first=False))
 
     def _heads(self, task: TaskName | None) -> list[int]:
         """The heads that may answer: the task's own, or all."""
-        return list(range(len(self.model_.tasks))) if task is None else [self.model_.head(task)]
+        with value_errors():
+            return list(range(len(self.model_.tasks))) if task is None else [self.model_.head(task)]
 
 
 def next_name(model: Model) -> str:

@@ -1,7 +1,7 @@
 """A model that is taught from files: an estimator, the rules that encode its columns, and how well it did last.
 
 A file of more rows than are held at once is learned as portions of one task, the posterior of each the prior of the
-next, so that memory does not grow with rows. One row in ten is held out of training and judged afterwards.
+next, so that memory does not grow with rows. One row in ten is held out of training, and the latest are judged afterwards.
 """
 
 from collections.abc import Iterator
@@ -77,12 +77,13 @@ def teach(model: TableModel, path: Path, task: str | None, unknown: Unknown, row
         else:
             model.estimator.partial_fit(x[~out], y[~out], task, classes=classes)
         taught += int((~out).sum())
-        if sum(len(part) for _, part in held) < MOST_HELD_OUT and out.any():
-            held.append((x[out], y[out]))
+        held.append((x[out], y[out]))
+        while sum(len(part) for _, part in held[1:]) >= MOST_HELD_OUT:
+            held.pop(0)
     if not taught:
         raise UserError(f"{path} has no rows.")
     name = task or model.estimator.model_.tasks[model.estimator.model_.learner.task].name
-    judged = judge(model.estimator, held, name) if held else {}
+    judged = judge(model.estimator, held, name) if any(len(part) for _, part in held) else {}
     return replace(model, judged={"task": name, "file": path.name, "rows": taught} | judged)
 
 
