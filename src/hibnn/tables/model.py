@@ -1,7 +1,8 @@
 """A model that is taught from files: an estimator, the rules that encode its columns, and how well it did last.
 
 A file of more rows than are held at once is learned as portions of one task, the posterior of each the prior of the
-next, so that memory does not grow with rows. One row in ten is held out of training, and the latest are judged afterwards.
+next, so that memory does not grow with rows. One row in ten is held out of training; the
+latest 20,000 of them are judged at the end.
 """
 
 from collections.abc import Iterator

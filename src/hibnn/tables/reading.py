@@ -50,7 +50,8 @@ class TableFile:
         if suffix == ".parquet":
             from pyarrow import parquet
 
-            return parquet.ParquetFile(self.path).iter_batches(rows)
+            # pre-buffering would hold the whole file
+            return parquet.ParquetFile(self.path, pre_buffer=False).iter_batches(rows)
         if suffix == ".npz":
             return iter([npz_batch(self.path)])
         raise UserError(f"{self.path} is of no known kind: give a .csv, .parquet or .npz file.")
