@@ -50,11 +50,16 @@ class TableFile:
         if suffix == ".parquet":
             from pyarrow import parquet
 
-            # pre-buffering would hold the whole file
-            return parquet.ParquetFile(self.path, pre_buffer=False).iter_batches(rows)
+            return self._parquet(parquet, rows)
         if suffix == ".npz":
             return iter([npz_batch(self.path)])
         raise UserError(f"{self.path} is of no known kind: give a .csv, .parquet or .npz file.")
+
+    def _parquet(self, parquet: Any, rows: int) -> Iterator[Any]:
+        """One row group after another: an iterator over all of them reads ahead without bound."""
+        with parquet.ParquetFile(self.path, pre_buffer=False) as file:
+            for group in range(file.num_row_groups):
+                yield from file.iter_batches(rows, row_groups=[group], use_threads=False)
 
     def _csv(self) -> Iterator[Any]:
         """Whole numbers are read as real ones, for the first block may not show that others follow."""
