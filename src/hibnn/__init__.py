@@ -7,6 +7,9 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from hibnn.errors import UserError as UserError
+    from hibnn.estimators import ContinualClassifier as ContinualClassifier
+    from hibnn.estimators import ContinualRegressor as ContinualRegressor
+    from hibnn.estimators import load_model as load_model
     from hibnn.experiments import Experiment as Experiment
     from hibnn.experiments import run as run
     from hibnn.factorisation import factorise as factorise
@@ -16,16 +19,31 @@ if TYPE_CHECKING:
     from hibnn.scenarios import benchmark as benchmark
 
 _HOMES = {
+    "ContinualClassifier": "hibnn.estimators",
+    "ContinualRegressor": "hibnn.estimators",
     "Experiment": "hibnn.experiments",
     "Scenario": "hibnn.scenarios",
     "UserError": "hibnn.errors",
     "benchmark": "hibnn.scenarios",
     "factorise": "hibnn.factorisation",
+    "load_model": "hibnn.estimators",
     "options_for": "hibnn.presets",
     "results": "hibnn.lookup",
     "run": "hibnn.experiments",
 }
-__all__ = ["Experiment", "Scenario", "UserError", "benchmark", "factorise", "options_for", "results", "run"]
+__all__ = [
+    "ContinualClassifier",
+    "ContinualRegressor",
+    "Experiment",
+    "Scenario",
+    "UserError",
+    "benchmark",
+    "factorise",
+    "load_model",
+    "options_for",
+    "results",
+    "run",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -10,6 +10,10 @@ from hibnn.errors import Interruption, UserError, unknown
 
 COMMANDS = {
     "demo": "watch a network learn five tasks in sequence (under a minute)",
+    "fit": "teach a model one more file of your own (CSV, Parquet, NPZ)",
+    "predict": "answers for a file, with probability, uncertainty and task",
+    "inspect": "what a model knows: tasks, classes, neurons, size, calibration",
+    "export": "write a model as ONNX",
     "run": "learn a benchmark with a method and write the result",
     "sweep": "run everything a TOML file describes, over all cores",
     "search": "find good options on validation data, and write them as a preset",

@@ -1,7 +1,8 @@
 """Errors a user can cause: one sentence that says what to do."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class UserError(Exception):
@@ -22,6 +23,24 @@ class Interruption(KeyboardInterrupt):
     def __init__(self, sentence: str, signal: int) -> None:
         super().__init__(sentence)
         self.code = 128 + signal
+
+
+class InputError(UserError, ValueError):
+    """The same from an estimator, where scikit-learn's conventions ask for a ValueError.
+
+    Not every UserError is one, because the parser of the command line has words of its own for a ValueError.
+    """
+
+
+@contextmanager
+def value_errors() -> Iterator[None]:
+    """Let every UserError inside be a ValueError as well."""
+    try:
+        yield
+    except UserError as error:
+        if isinstance(error, ValueError):
+            raise
+        raise InputError(str(error)) from None
 
 
 def unknown(kind: str, name: str, valid: Iterable[str]) -> UserError:

@@ -8,7 +8,7 @@ them: a later task reads what is owned (pi = 1) and breaks new sticks for neuron
 stay what they were, bit for bit. This is DEN's time-stamped inference (Yoon et al., 2018) with a size that is inferred.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -64,6 +64,14 @@ class StickValues:
         if self.limit is None or self.limit >= log_odds.shape[-1]:
             return log_odds
         return pad(log_odds[..., : self.limit], (0, log_odds.shape[-1] - self.limit), value=-torch.inf)
+
+    def widened(self, count: int) -> "StickValues":
+        """The same sticks among so many, of which the new ones are off."""
+        known = self.concentrations.shape[1]
+        if known == count:
+            return self
+        concentrations = pad(self.concentrations, (0, count - known), value=1.0)
+        return replace(self, concentrations=concentrations, limit=known if self.limit is None else self.limit)
 
     def facts(self) -> dict[str, Any]:
         """All but the concentrations, as plain values."""

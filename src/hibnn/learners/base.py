@@ -33,12 +33,16 @@ class State:
 
 @dataclass(frozen=True)
 class Setting:
-    """What the surroundings fix for a learner: the size of an input, the layout of heads, the seed, the device."""
+    """What the surroundings fix for a learner: the size of an input, the layout of heads, the seed, the device.
+
+    With `regression` a head's outputs are means of real targets, which only sequential Bayes learns.
+    """
 
     inputs: int
     layout: Layout
     seed: int = 0
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
+    regression: bool = False
 
     def generator(self, *name: str | int) -> torch.Generator:
         return torch_stream(self.seed, *name, device=self.device)
@@ -86,15 +90,23 @@ class Learner(ABC):
 
     keeps_data = False
     """Whether the data of earlier tasks are still used, and must be attached again when a run is resumed."""
+    goes_on_with_a_task = False
+    """Whether more data of an earlier task can be learned under its head (`take_up` with a head)."""
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
         self.head_sizes: list[int] = []
+        self.portions: list[int] = []
 
     @property
     def task(self) -> int:
-        """The number of the current task, from 0."""
-        return len(self.head_sizes) - 1
+        """The number of the current task, from 0: the one that the last portion of data belongs to."""
+        return self.portions[-1] if self.portions else -1
+
+    @property
+    def portion(self) -> int:
+        """The number of the current portion of data, from 0; the task's own number unless a task was taken up again."""
+        return len(self.portions) - 1
 
     @property
     @abstractmethod
@@ -109,7 +121,19 @@ class Learner(ABC):
             raise UserError(
                 f"a shared head has {self.head_sizes[0]} outputs, but this task has {len(task.classes)} classes."
             )
-        self.head_sizes.append(len(task.classes))
+        self.take_up(split, len(task.classes))
+
+    def take_up(self, split: Split, outputs: int, head: int | None = None) -> None:
+        """Begin with data of a new task, whose head has so many outputs, or with more data for an existing head."""
+        if head is not None and not self.goes_on_with_a_task:
+            raise UserError(
+                "this method cannot go on with a task it has learned: give the data a task name of their own, "
+                "or choose ibnn, hibnn or vcl."
+            )
+        if head is None:
+            head = len(self.head_sizes)
+            self.head_sizes.append(outputs)
+        self.portions.append(head)
         self.attach(split, self.task)
         self.prepare()
 
@@ -171,8 +195,8 @@ class Learner(ABC):
             raise UserError(
                 f"the inputs must have {self.setting.inputs} columns, but their shape is {tuple(inputs.shape)}."
             )
-        if not 0 <= head <= self.task:
-            raise UserError(f"there is no head {head} yet: {self.task + 1} tasks were learned.")
+        if not 0 <= head < len(self.head_sizes):
+            raise UserError(f"there is no head {head} yet: {len(self.head_sizes)} tasks were learned.")
         with torch.no_grad():
             parts = [
                 self.predict_batch(rows.to(self.setting.device), head, generator)

@@ -80,8 +80,12 @@ class BuffetOptions(BayesOptions):
     owned: float = 0.1
     """with hard time stamps: a neuron is a task's own where it is on with more than this probability"""
 
+    truncation_growth: Literal["fixed", "auto"] = "fixed"
+    """auto: a layer whose last neurons are in use gets more of them"""
+
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_option(self, "truncation_growth", self.truncation_growth in ("fixed", "auto"), "fixed or auto")
         for name in ("alpha", "start_alpha", "stick_rate", "temperature", "stick_sets", "averaged_masks"):
             check_option(self, name, getattr(self, name) > 0, "positive")
         check_option(self, "owned", 0 < self.owned < 1, "between 0 and 1")

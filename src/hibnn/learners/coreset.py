@@ -45,6 +45,8 @@ class CoresetOptions(BayesOptions):
 class CoresetBayes(SequentialBayes):
     """Sequential Bayes on what the coresets leave, answered by copies that have seen the coresets."""
 
+    goes_on_with_a_task = False
+
     def __init__(self, options: CoresetOptions, setting: Setting) -> None:
         super().__init__(options, setting)
         self.keeping = options
@@ -96,7 +98,7 @@ class CoresetBayes(SequentialBayes):
         network = {name: value for name, value in state.tensors.items() if name.startswith("network.")}
         copy.restore(State(network, state.facts))
         copy.bayesian.posterior_becomes_prior()
-        copy.head_sizes = copy.head_sizes[: head + 1]  # the copy stands at the task of this head
+        copy.portions = copy.portions[: head + 1]  # the copy stands at the task of this head
         copy.x, copy.y = self.kept_for(head)
         copy.optimiser = copy.new_optimiser()
         for number in range(copy.epochs):

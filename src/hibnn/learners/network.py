@@ -1,6 +1,7 @@
 """What all learners with a torch network share: data in memory, heads, optimiser, state."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
 
@@ -84,7 +85,8 @@ class NetworkLearner(Learner, ABC):
         return sum(self.head_sizes[:task]) if self.setting.layout is Layout.GROWING else 0
 
     def prepare(self) -> None:
-        self.add_head(self.task)
+        if self.portions.count(self.task) == 1:
+            self.add_head(self.task)
         self.optimiser = self.new_optimiser()
 
     def add_head(self, task: int) -> None:
@@ -99,18 +101,25 @@ class NetworkLearner(Learner, ABC):
 
     def state(self) -> State:
         tensors = {f"network.{name}": value.detach() for name, value in self.network.state_dict().items()}
-        return State(tensors | pack_optimiser(self.optimiser), {"head_sizes": self.head_sizes})
+        return State(
+            tensors | pack_optimiser(self.optimiser), {"head_sizes": self.head_sizes, "portions": self.portions}
+        )
 
     def restore(self, state: State) -> None:
         self.head_sizes = list(state.facts["head_sizes"])
+        self.portions = list(state.facts.get("portions", range(len(self.head_sizes))))
         for task in range(len(self.head_sizes)):
             self.add_head(task)
         prefix = "network."
         tensors = {name.removeprefix(prefix): value for name, value in state.tensors.items() if name.startswith(prefix)}
+        self.take_shapes(tensors)
         self.network.load_state_dict(tensors)
         if any(name.startswith("optimiser.") for name in state.tensors):
             self.optimiser = self.new_optimiser()
             unpack_optimiser(self.optimiser, state.tensors)
+
+    def take_shapes(self, tensors: Mapping[str, Tensor]) -> None:
+        """Bring the network to the widths it was stored with, where they can change."""
 
     def parameter_count(self) -> int:
         return sum(parameter.numel() for parameter in self.network.parameters())

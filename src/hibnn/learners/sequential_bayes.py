@@ -4,22 +4,24 @@ q_t = argmin_q  KL(q || q_{t-1}) - E_q[log p(D_t | w, z)]        (paper, equatio
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import reduce
+from typing import cast
 
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy
 
 from hibnn.layers.buffet import Buffet, HierarchicalBuffet, IndependentBuffet, Sticks
+from hibnn.layers.kept import KeptBuffet
 from hibnn.layers.masks import hard, relaxed
 from hibnn.learners.base import Prediction, Setting, State
 from hibnn.learners.bayes_options import BayesOptions, BuffetOptions, HierarchicalOptions
 from hibnn.learners.network import NetworkLearner
 from hibnn.learners.timestamps import Stamps
 from hibnn.learners.training import Means, check_finite, minibatches
-from hibnn.likelihoods import Categorical
+from hibnn.likelihoods import Categorical, Gaussian, Likelihood
 from hibnn.networks.bayesian import BayesianMLP
+from hibnn.networks.resizing import append_units, take_shapes, units_to_append
 from hibnn.objective import Draws, negative_elbo
 from hibnn.scenarios.base import Split
 
@@ -29,15 +31,16 @@ ROWS_AT_ONCE = 40_000
 class SequentialBayes(NetworkLearner):
     """Mean-field Gaussian weights, and a buffet over the neurons where the options ask for one."""
 
+    goes_on_with_a_task = True
+
     def __init__(self, options: BayesOptions, setting: Setting) -> None:
         self.options = options
-        self.buffet = new_buffet(options)
         self.draws = new_draws(options)
         self.bayesian = BayesianMLP(
             setting.inputs,
             options.widths,
             setting.layout,
-            self.buffet,
+            new_buffet(options),
             log_variance=options.log_variance,
             prior_variance=options.prior_variance,
             deviation=options.deviation,
@@ -47,15 +50,19 @@ class SequentialBayes(NetworkLearner):
         super().__init__(options, setting, self.bayesian)
         self.stamps: Stamps | None = None
         if self.buffet is not None and isinstance(options, BuffetOptions):
-            self.stamps = Stamps(self.buffet, options.timestamps, options.owned, setting.layout)
+            self.stamps = Stamps(self.bayesian, options.timestamps, options.owned, setting.layout)
+
+    @property
+    def buffet(self) -> Buffet | None:
+        return self.bayesian.buffet
 
     @property
     def likelihood_epochs(self) -> int:
-        return self.options.likelihood_epochs if self.task == 0 else 0
+        return self.options.likelihood_epochs if self.portion == 0 else 0
 
     @property
     def posterior_epochs(self) -> int:
-        return round(self.options.epochs * (self.options.first_task_factor if self.task == 0 else 1))
+        return round(self.options.epochs * (self.options.first_task_factor if self.portion == 0 else 1))
 
     @property
     def epochs(self) -> int:
@@ -63,8 +70,9 @@ class SequentialBayes(NetworkLearner):
 
     def attach(self, split: Split, task: int) -> None:
         super().attach(split, task)
-        if isinstance(self.buffet, HierarchicalBuffet) and isinstance(self.options, HierarchicalOptions):
-            self.buffet.child_alpha = self.options.child_alpha_of(task)
+        buffet = self.buffet.inner if isinstance(self.buffet, KeptBuffet) else self.buffet
+        if isinstance(buffet, HierarchicalBuffet) and isinstance(self.options, HierarchicalOptions):
+            buffet.child_alpha = self.options.child_alpha_of(task)
 
     def preprocess(self, x: Tensor) -> Tensor:
         """Standardise every example, which lowers forgetting (paper/search.md)."""
@@ -84,6 +92,8 @@ class SequentialBayes(NetworkLearner):
         ]
         if self.buffet is not None and isinstance(options, BuffetOptions):
             groups.append({"params": [sticks.raw for sticks in self.buffet.each()], "lr": options.stick_rate})
+        if self.setting.regression:
+            groups.append({"params": list(self.bayesian.noise[self.task].parameters()), "lr": options.learning_rate})
         for group in groups:
             group["full_rate"] = group["lr"]
         return torch.optim.Adam(groups, fused=True)
@@ -93,18 +103,50 @@ class SequentialBayes(NetworkLearner):
             return self.likelihood_epoch(number)
         if number == self.likelihood_epochs > 0:
             self.optimiser = self.new_optimiser()
+        if self.likelihood_epochs < number <= self.epochs // 2:
+            self.grow_if_full(number)
         means = Means()
-        generator = self.setting.generator("draws", self.task, number)
+        generator = self.setting.generator("draws", self.portion, number)
         for step, rows in self.batches(number):
             means.add(self.step(rows, step, self.kl_weight(number), generator), len(rows))
         return means.read()
+
+    def grow_if_full(self, number: int) -> None:
+        """Append neurons to layers whose last ones are in use, early enough in a task for them to be learned."""
+        options = self.options
+        if self.buffet is None or not isinstance(options, BuffetOptions) or options.truncation_growth == "fixed":
+            return
+        counts = units_to_append(self.buffet.expected_pi(), same=isinstance(options, HierarchicalOptions))
+        if any(counts):
+            append_units(
+                self.bayesian,
+                counts,
+                alpha=options.alpha,
+                start_alpha=options.start_alpha,
+                deviation=options.deviation,
+                generator=self.setting.generator("init", "growth", self.portion, number),
+            )
+            self.optimiser = self.new_optimiser()
+
+    @property
+    def likelihood(self) -> Likelihood:
+        """Of the current task's targets."""
+        return cast(Gaussian, self.bayesian.noise[self.task]) if self.setting.regression else Categorical()
+
+    def add_head(self, task: int) -> None:
+        super().add_head(task)
+        if self.setting.regression:
+            self.bayesian.noise.append(Gaussian(self.head_sizes[task]).to(self.setting.device))
+
+    def take_shapes(self, tensors: Mapping[str, Tensor]) -> None:
+        take_shapes(self.bayesian, tensors)
 
     def step(self, rows: Tensor, step: int, kl_weight: float, generator: torch.Generator) -> dict[str, Tensor]:
         """One step of the optimiser on a minibatch; returns the terms of the objective before it."""
         assert self.optimiser is not None
         x, y = self.x[rows], self.y[rows]
         terms = negative_elbo(
-            self.bayesian, x, y, self.task, len(self.x), Categorical(), self.draws, generator, kl_weight
+            self.bayesian, x, y, self.task, len(self.x), self.likelihood, self.draws, generator, kl_weight
         )
         total = reduce(torch.add, terms.values())
         if not math.isfinite(total.item()):
@@ -123,7 +165,7 @@ class SequentialBayes(NetworkLearner):
         assert self.optimiser is not None
         means = Means()
         for _, rows in self.batches(number):
-            nll = cross_entropy(self.bayesian(self.x[rows], self.task, None, None), self.y[rows])
+            nll = self.likelihood.nll(self.bayesian(self.x[rows], self.task, None, None), self.y[rows])
             self.optimiser.zero_grad()
             nll.backward()
             for group in self.optimiser.param_groups[1:]:
@@ -135,7 +177,7 @@ class SequentialBayes(NetworkLearner):
 
     def batches(self, number: int) -> Iterator[tuple[int, Tensor]]:
         """The step within the task and the rows of each minibatch of an epoch."""
-        order = self.setting.generator("order", self.task, number)
+        order = self.setting.generator("order", self.portion, number)
         start = max(0, number - self.likelihood_epochs) * self.steps_per_epoch
         return enumerate(minibatches(len(self.x), self.batch_size, order), start)
 

@@ -11,21 +11,33 @@ from hibnn.layers.buffet import Buffet
 from hibnn.layers.linear import BayesianLinear
 from hibnn.layers.stamps import StickValues, Timestamps
 from hibnn.learners.base import State
+from hibnn.networks.bayesian import BayesianMLP
 from hibnn.networks.heads import Layout
 
 
 class Stamps:
     """The stamps of a buffet's tasks, by head; none where the options ask for none."""
 
-    def __init__(self, buffet: Buffet, kind: Timestamps, owned: float, layout: Layout) -> None:
+    def __init__(self, network: BayesianMLP, kind: Timestamps, owned: float, layout: Layout) -> None:
         if kind is not Timestamps.NONE and layout is not Layout.MULTI:
             raise UserError("time stamps need a head for each task: use --heads multi, or --timestamps none.")
-        self.buffet, self.kind, self.owned = buffet, kind, owned
+        self.network, self.kind, self.owned = network, kind, owned
         self.of_head: dict[int, list[StickValues]] = {}
 
+    @property
+    def buffet(self) -> Buffet:
+        assert self.network.buffet is not None
+        return self.network.buffet
+
     def sticks(self, head: int) -> list[StickValues]:
-        """The sticks from which a head's masks are drawn: those its task left, or those that stand."""
-        return self.of_head.get(head) or self.buffet.values()
+        """The sticks from which a head's masks are drawn: those its task left, or those that stand.
+
+        Neurons that a layer was given after the task are off.
+        """
+        if head not in self.of_head:
+            return self.buffet.values()
+        counts = [sticks.raw.shape[1] for sticks in self.buffet.each()]
+        return [one.widened(count) for one, count in zip(self.of_head[head], counts, strict=True)]
 
     def add(self, head: int) -> None:
         """Stamp the task of a head, which has just been learned."""

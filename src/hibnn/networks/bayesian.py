@@ -35,13 +35,15 @@ class BayesianMLP(HeadedNetwork):
     ) -> None:
         super().__init__()
         sizes = [inputs, *widths]
-        self.layout, self.buffet, self.width = layout, buffet, sizes[-1]
+        self.layout, self.buffet, self.inputs = layout, buffet, inputs
         self.log_variance, self.prior_variance = log_variance, prior_variance
         self.head_deviation = head_deviation
         self.body = nn.ModuleList(
             self._layer(gaussian_start(below, above, deviation, generator)) for below, above in pairwise(sizes)
         )
         self.heads = nn.ModuleList()
+        self.noise = nn.ModuleList()
+        """of a regression: the Gaussian likelihood of each head"""
 
     def add_head(self, outputs: int, generator: torch.Generator) -> None:
         """A head with the first prior.
@@ -50,15 +52,24 @@ class BayesianMLP(HeadedNetwork):
         switches on.
         """
         if self.layout is not Layout.SHARED or len(self.heads) == 0:
-            self.heads.append(self._layer(gaussian_start(self.width, outputs, self.head_deviation, generator)))
+            below = self.widths[-1] if self.widths else self.inputs
+            self.heads.append(self._layer(gaussian_start(below, outputs, self.head_deviation, generator)))
+
+    @property
+    def widths(self) -> list[int]:
+        """Neurons in each hidden layer."""
+        return [layer.mean.shape[1] for layer in self.hidden_layers()]
 
     def hidden_layers(self) -> list[BayesianLinear]:
         return [cast(BayesianLinear, layer) for layer in self.body]
 
+    def every_head(self) -> list[BayesianLinear]:
+        return [cast(BayesianLinear, one) for one in self.heads]
+
     def heads_of(self, head: int) -> list[BayesianLinear]:
         """The heads whose outputs belong together when `head` answers."""
         if self.layout is Layout.GROWING:
-            return [cast(BayesianLinear, one) for one in self.heads]
+            return self.every_head()
         return [cast(BayesianLinear, self.heads[0 if self.layout is Layout.SHARED else head])]
 
     def forward(

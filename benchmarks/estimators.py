@@ -1,0 +1,156 @@
+"""What the estimators cost: training rate, peak memory, and what compaction saves.
+
+python benchmarks/estimators.py tabular             wine and breast cancer, each as three portions in sequence
+python benchmarks/estimators.py stream ROWS         a drifting stream of ROWS x 20 from a Parquet file
+python benchmarks/estimators.py compact K [ALPHA]   an IBNN of truncation K on split-mnist, before and after compact()
+python benchmarks/estimators.py growth              split-mnist: truncation 'auto' from 10 beside a fixed 100
+
+Rates are in rows per second of processor time on one thread. Accuracies on split-mnist are on its validation split.
+"""
+
+import resource
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+from sklearn.datasets import load_breast_cancer, load_wine
+from sklearn.model_selection import StratifiedKFold, train_test_split
+
+from hibnn.estimators import ContinualClassifier
+from hibnn.scenarios import Scenario, benchmark
+
+
+def tabular() -> None:
+    """Three portions of one task, the rest held out."""
+    for load in (load_wine, load_breast_cancer):
+        x, y = load(return_X_y=True)
+        train_x, test_x, train_y, test_y = train_test_split(x, y, test_size=0.3, random_state=0, stratify=y)
+        start, model, scores = time.process_time(), ContinualClassifier(random_state=0), []
+        for _, rows in StratifiedKFold(3, shuffle=True, random_state=0).split(train_x, train_y):
+            scores.append(model.partial_fit(train_x[rows], train_y[rows]).score(test_x, test_y))
+        seconds = time.process_time() - start
+        print(
+            f"{load.__name__}: accuracy after each portion {np.round(scores, 3)}, {len(train_x) / seconds:.0f} rows/s, "
+            f"neurons in use {model.n_active_[0]:.0f}, {memory()}"
+        )
+
+
+def stream(rows: int) -> None:
+    """A boundary that turns slowly; the last tenth of every portion is judged as `hibnn fit` does it."""
+    from hibnn.tables.model import begin, teach
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "stream.parquet"
+        write_stream(path, rows)
+        written = memory()
+        start = time.process_time()
+        estimator = ContinualClassifier(epochs=2, random_state=0)
+        model = begin(path, "y", (), estimator, 50_000)
+        model = teach(model, path, None, "refuse", 50_000)
+        seconds = time.process_time() - start
+    print(
+        f"{rows} x 20: {seconds:.0f} s, {rows / seconds:.0f} rows/s at two epochs a portion, accuracy held out "
+        f"{model.judged['accuracy']:.3f}, {memory()} ({written} once the file was written)"
+    )
+
+
+def write_stream(path: Path, rows: int, at_once: int = 50_000) -> None:
+    """Rows whose class depends on a direction that turns by a quarter over the stream."""
+    import pyarrow
+    from pyarrow import parquet
+
+    random = np.random.default_rng(0)
+    names = [*(f"x{number}" for number in range(20)), "y"]
+    schema = pyarrow.schema([(name, pyarrow.float64()) for name in names])
+    with parquet.ParquetWriter(path, schema) as writer:
+        for first in range(0, rows, at_once):
+            x = random.normal(size=(min(at_once, rows - first), 20))
+            angle = 0.5 * np.pi * (first + np.arange(len(x))) / rows
+            y = (np.cos(angle) * x[:, 0] + np.sin(angle) * x[:, 1] + 0.3 * x[:, 2] * x[:, 3] > 0).astype(float)
+            writer.write_table(pyarrow.table(dict(zip(names, [*x.T, y], strict=True)), schema=schema))
+
+
+def compact(truncation: int, alpha: float) -> None:
+    """Size, speed and accuracy before and after dropping neurons."""
+    model, tasks = split_mnist(truncation, alpha=alpha)
+    x = np.concatenate([task.test.load().x for task in tasks])
+    before, parameters, rate = accuracy(model, tasks), model.n_parameters(), prediction_rate(model, x)
+    print(f"full: {model.model_.learner.bayesian.widths} neurons, accuracy {before:.4f}, {rate:.0f} rows/s")
+    for tolerance in (0.1, 0.3, 1.0):
+        model.compact(tolerance)
+        print(
+            f"compact({tolerance}): {model.model_.learner.bayesian.widths} neurons, "
+            f"{parameters / model.n_parameters():.2f} times smaller, "
+            f"{prediction_rate(model, x) / rate:.2f} times as fast, accuracy {accuracy(model, tasks) - before:+.4f}"
+        )
+
+
+def growth() -> None:
+    """A truncation that grows from 10, and one of 100."""
+    for truncation, start in ((100, 100), ("auto", 10)):
+        model, tasks = split_mnist(truncation, width=start)
+        widths = model.model_.learner.bayesian.widths
+        print(f"truncation {truncation} from {start}: accuracy {accuracy(model, tasks):.4f}, {widths} neurons")
+
+
+def split_mnist(truncation, **options):
+    """A classifier taught the five tasks of split-mnist, and the tasks."""
+    tasks = benchmark("split-mnist", Scenario.TASK, seed=0, evaluate_on="validation").tasks
+    settings = {"learning_rate": 2e-3, **options}
+    model = ContinualClassifier(
+        truncation=truncation, scaling="examples", epochs=15, batch_size=256, random_state=0, options=settings
+    )
+    for number, task in enumerate(tasks):
+        split = task.train.load()
+        model.partial_fit(split.x, np.array(task.classes)[split.y], task=number)
+    return model, tasks
+
+
+def accuracy(model, tasks) -> float:
+    """The mean over tasks, the task being told."""
+    splits = [task.test.load() for task in tasks]
+    return float(
+        np.mean(
+            [
+                model.score(split.x, np.array(task.classes)[split.y], task=number)
+                for number, (task, split) in enumerate(zip(tasks, splits, strict=True))
+            ]
+        )
+    )
+
+
+def prediction_rate(model, x: np.ndarray) -> float:
+    """Rows per second, the best of ten."""
+    seconds = []
+    for _ in range(10):
+        start = time.process_time()
+        model.predict_proba(x, task=0)
+        seconds.append(time.process_time() - start)
+    return len(x) / min(seconds)
+
+
+def memory() -> str:
+    """The most memory this process has held so far."""
+    return f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB"
+
+
+def main(words: list[str]) -> None:
+    """Find the measurement."""
+    torch.set_num_threads(1)
+    if words[:1] == ["tabular"]:
+        tabular()
+    elif words[:1] == ["stream"] and len(words) == 2:
+        stream(int(words[1]))
+    elif words[:1] == ["compact"] and len(words) in (2, 3):
+        compact(int(words[1]), float(words[2]) if len(words) == 3 else 30.0)
+    elif words == ["growth"]:
+        growth()
+    else:
+        sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,39 @@
+"""`hibnn export`: a model as an ONNX file, smaller if wished."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import torch
+import tyro
+
+from hibnn.estimators import load_model
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportArguments:
+    """Write a model as ONNX: probabilities (or a prediction) and uncertainty from encoded columns."""
+
+    model: tyro.conf.Positional[Path]
+    """what 'hibnn fit' or an estimator's save wrote"""
+    onnx: Path
+    """file to write"""
+    task: str | None = None
+    """answer for this task; by default the task is inferred inside the graph"""
+    prediction: Literal["sample", "mean"] | None = None
+    """posterior draws stored in the graph, or one pass at the means; by default as the model predicts"""
+    compact: float | None = None
+    """first drop neurons, while no output is expected to move by more than this"""
+
+
+def main(arguments: list[str]) -> int:
+    """Load, shrink, write."""
+    parsed = tyro.cli(ExportArguments, prog="hibnn export", args=arguments)
+    torch.set_num_threads(1)
+    estimator = load_model(parsed.model)
+    if parsed.prediction is not None:
+        estimator.set_params(prediction=parsed.prediction)
+    if parsed.compact is not None:
+        estimator.compact(parsed.compact)
+    estimator.export_onnx(parsed.onnx, parsed.task)
+    return 0

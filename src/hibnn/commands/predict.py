@@ -1,0 +1,78 @@
+"""`hibnn predict`: answers for a file of one's own, with their uncertainty."""
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import torch
+import tyro
+
+from hibnn.errors import UserError
+from hibnn.estimators import ContinualRegressor
+from hibnn.files import replacing
+from hibnn.tables.encoding import Unknown
+from hibnn.tables.model import TableModel
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictArguments:
+    """Predict for every row of a .csv, .parquet or .npz file."""
+
+    file: tyro.conf.Positional[Path]
+    """the data; the target column may be missing"""
+    model: Path
+    """what 'hibnn fit' wrote"""
+    out: Annotated[Path, tyro.conf.arg(aliases=["-o"])]
+    """CSV file for the answers, one a row and in the same order"""
+    task: str | None = None
+    """the task the rows belong to; by default inferred for each row"""
+    unknown: Unknown = "refuse"
+    """what to do with a category that the first file did not have"""
+    rows_at_once: int = 50_000
+    """rows in memory"""
+
+
+def main(arguments: list[str]) -> int:
+    """Write label, probability, uncertainty and task (or prediction and standard deviations) for each row."""
+    parsed = tyro.cli(PredictArguments, prog="hibnn predict", args=arguments)
+    torch.set_num_threads(1)
+    model = TableModel.load(parsed.model)
+    with replacing(parsed.out) as temporary, temporary.open("w", newline="") as file:
+        writer = csv.writer(file)
+        number = -1
+        for number, (header, rows) in enumerate(answers(model, parsed)):
+            if number == 0:
+                writer.writerow(header)
+            writer.writerows(rows)
+        if number < 0:
+            raise UserError(f"{parsed.file} has no rows.")
+    return 0
+
+
+def answers(model: TableModel, parsed: PredictArguments) -> Iterator[tuple[list[str], Any]]:
+    """The header and the rows of the answers, portion by portion."""
+    for table in model.file(parsed.file).batches(parsed.rows_at_once):
+        yield answer(model, model.encoder.encode(table, parsed.unknown), parsed.task)
+
+
+def answer(model: TableModel, x: np.ndarray, task: str | None) -> tuple[list[str], Any]:
+    """The header and the rows for some inputs."""
+    estimator = model.estimator
+    if isinstance(estimator, ContinualRegressor):
+        values = estimator.predict_uncertainty(x, task)
+        return ["prediction", "standard_deviation", "epistemic", "aleatoric"], zip(*values, strict=True)
+    mixture = estimator.predict_mixture(x, task)
+    best = mixture.probabilities.argmax(1).numpy()
+    names = [task] if task is not None else estimator.tasks_
+    tasks = [names[number] for number in mixture.tasks.argmax(0).tolist()]
+    columns = (
+        estimator.classes_[best],
+        mixture.probabilities.amax(1).tolist(),
+        mixture.total.tolist(),
+        mixture.epistemic.tolist(),
+        tasks,
+    )
+    return ["label", "probability", "uncertainty", "epistemic", "task"], zip(*columns, strict=True)

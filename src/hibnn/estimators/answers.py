@@ -1,0 +1,84 @@
+"""What a model says of inputs under the heads of its tasks, posterior draw by posterior draw."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from hibnn.errors import UserError, unknown
+from hibnn.estimators.mixture import RealMixture
+from hibnn.estimators.model import Model
+from hibnn.learners import Prediction
+from hibnn.learners.sequential_bayes import SequentialBayes
+from hibnn.likelihoods import Gaussian
+from hibnn.networks.ensemble import Ensemble, at_the_means, drawn
+
+Mode = Literal["sample", "mean"]
+NUMBERS_AT_ONCE = 1_000_000
+
+
+@dataclass(frozen=True)
+class Way:
+    """How predictions are made: averaged over posterior draws, or at the means."""
+
+    mode: Mode = "sample"
+    draws: int = 32
+
+    def __post_init__(self) -> None:
+        if self.mode not in ("sample", "mean"):
+            raise unknown("prediction", str(self.mode), ("sample", "mean"))
+        if self.draws < 1:
+            raise UserError(f"draws must be positive, not {self.draws}.")
+
+
+def ensemble_of(model: Model, way: Way) -> Ensemble:
+    """The posterior as a fixed function of the inputs."""
+    learner = model.learner
+    if type(learner) is not SequentialBayes:
+        raise UserError(f"the posterior of {model.method} is no ensemble: choose ibnn, hibnn, vcl or mfvi.")
+    if way.mode == "mean":
+        return at_the_means(learner.bayesian)
+    return drawn(learner.bayesian, way.draws, learner.draws.relaxation, learner.setting.generator("ensemble"))
+
+
+def blocks(model: Model, x: Tensor, heads: Sequence[int], way: Way) -> Iterator[list[Tensor]]:
+    """For a few thousand rows at a time, the outputs (draws, rows, outputs) of each head.
+
+    In double precision: products in single precision round differently with the number of rows beside a row.
+    """
+    assert isinstance(model.learner, SequentialBayes)
+    ensemble = ensemble_of(model, way).double()
+    widest = max((len(pi) for pi in model.activity), default=1)
+    draws = 1 if way.mode == "mean" else way.draws
+    for rows in x.split(max(1, NUMBERS_AT_ONCE // (draws * widest))):
+        with torch.no_grad():
+            yield ensemble(model.learner.preprocess(rows.double()), heads)
+
+
+def class_predictions(model: Model, x: np.ndarray, heads: Sequence[int], way: Way) -> list[Prediction]:
+    """A prediction over its own classes from every head."""
+    inputs = torch.from_numpy(x)
+    learner = model.learner
+    if type(learner) is not SequentialBayes:
+        return [learner.predict(inputs, head, learner.setting.generator("ensemble", head)) for head in heads]
+    parts = [[Prediction.of_draws(one.softmax(-1)) for one in outputs] for outputs in blocks(model, inputs, heads, way)]
+    return [Prediction.join(head) for head in zip(*parts, strict=True)]
+
+
+def moments(model: Model, x: np.ndarray, heads: Sequence[int], way: Way) -> list[RealMixture]:
+    """Mean, variance of the posterior and variance of the noise from every head, in standardised targets."""
+    parts = [
+        [(one.mean(0)[:, 0], one.var(0, correction=0)[:, 0]) for one in outputs]
+        for outputs in blocks(model, torch.from_numpy(x), heads, way)
+    ]
+    assert isinstance(model.learner, SequentialBayes)
+    answers = []
+    for head, pieces in zip(heads, zip(*parts, strict=True), strict=True):
+        noise = model.learner.bayesian.noise[head]
+        assert isinstance(noise, Gaussian)
+        mean, variance = (torch.cat(one) for one in zip(*pieces, strict=True))
+        answers.append(RealMixture(mean, variance, noise.log_noise.detach().exp().expand(len(mean))))
+    return answers

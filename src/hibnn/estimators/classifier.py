@@ -1,0 +1,131 @@
+"""A classifier that learns classes portion by portion.
+
+    p(c | x) = sum_t p(t | x) p(c | x, t)
+
+A task t is a head with its own classes. A portion belongs to the task it is given; without a name it belongs to the
+latest task that has all its classes (the data drift, the posterior becomes the prior, the head stays), or else begins a
+new task with the classes it holds.
+"""
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
+
+from hibnn.errors import UserError
+from hibnn.estimators.answers import class_predictions
+from hibnn.estimators.common import ContinualEstimator, next_name
+from hibnn.estimators.inputs import read_examples
+from hibnn.estimators.labels import all_classes, check_same_kind, class_places, distinct, positions, read_labels
+from hibnn.estimators.mixture import ClassMixture, mix_classes
+from hibnn.estimators.model import Model, TaskName, TaskRecord
+from hibnn.estimators.scaling import Scaling
+
+
+class Uncertainty(NamedTuple):
+    """Entropies in nats for each row: total = epistemic (more data would help) + aleatoric (they would not)."""
+
+    total: NDArray[np.float64]
+    epistemic: NDArray[np.float64]
+    aleatoric: NDArray[np.float64]
+
+
+class ContinualClassifier(ClassifierMixin, ContinualEstimator):
+    """Learns January's data, then February's, and needs January's no more."""
+
+    classes_: NDArray[Any]
+
+    @property
+    def _regression(self) -> bool:
+        return False
+
+    def fit(self, X: Any, y: Any, task: TaskName | None = None) -> Self:
+        """Forget everything and learn a first portion."""
+        with self._afresh():
+            return self.partial_fit(X, y, task)
+
+    def partial_fit(self, X: Any, y: Any, task: TaskName | None = None, *, classes: Any = None) -> Self:
+        """Learn one more portion; `classes` names classes of a new task that this portion may lack."""
+        with self._unchanged_on_failure():
+            first = not hasattr(self, "model_")
+            x, labels = read_examples(self, X, y, first, numeric=False)
+            labels = read_labels(labels)
+            model = self._begin(x, Scaling.identity(1)) if first else self.model_
+            announced = () if classes is None else distinct(read_labels(np.asarray(classes)))
+            record = find_task(model, task, distinct(labels), announced)
+            self._learn(model, x, positions(labels, record.classes), record)
+        return self
+
+    def predict(self, X: Any, task: TaskName | None = None) -> NDArray[Any]:
+        """The most probable class of each row; over all tasks, when none is named."""
+        probabilities = self.predict_proba(X, task)
+        return self.classes_[probabilities.argmax(1)]
+
+    def predict_proba(self, X: Any, task: TaskName | None = None) -> NDArray[np.float64]:
+        """Probabilities of `classes_`; a named task gives zero to classes that are not its own."""
+        return self.predict_mixture(X, task).probabilities.numpy()
+
+    def predict_task(self, X: Any) -> NDArray[Any]:
+        """The most probable task of each row."""
+        tasks = self.predict_mixture(X, None).tasks
+        return np.array(self.tasks_, dtype=object)[tasks.argmax(0).numpy()]
+
+    def predict_uncertainty(self, X: Any, task: TaskName | None = None) -> Uncertainty:
+        """Total, epistemic and aleatoric entropy; not knowing the task is part of the epistemic one."""
+        mixture = self.predict_mixture(X, task)
+        return Uncertainty(mixture.total.numpy(), mixture.epistemic.numpy(), mixture.aleatoric.numpy())
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, task: TaskName | None = None) -> float:
+        """The share of right answers."""
+        return float(accuracy_score(y, self.predict(X, task), sample_weight=sample_weight))
+
+    def predict_mixture(self, X: Any, task: TaskName | None) -> ClassMixture:
+        """Everything at once, as tensors: probabilities of classes and of tasks, and the parts of the entropy."""
+        x = self._inputs(X)
+        heads = self._heads(task)
+        predictions = class_predictions(self.model_, x, heads, self._way)
+        return mix_classes(
+            [one.probabilities for one in predictions],
+            [one.expected_entropy for one in predictions],
+            class_places(self.model_, heads),
+        )
+
+    def _become(self, model: Model) -> None:
+        super()._become(model)
+        self.classes_ = all_classes(model)
+
+
+def find_task(model: Model, name: TaskName | None, present: tuple[Any, ...], announced: tuple[Any, ...]) -> TaskRecord:
+    """The task that a portion with these classes belongs to, known or new."""
+    known_classes = [label for task in model.tasks for label in task.classes]
+    check_same_kind(known_classes, present)
+    check_same_kind(present, announced or present)
+    wanted = tuple(sorted({*present, *announced}))
+    for task in reversed(model.tasks):
+        if (name is None and {*wanted} <= {*task.classes}) or (name is not None and name == task.name):
+            _check_known(task, wanted)
+            return task
+    if announced and not {*present} <= {*announced}:
+        raise UserError(f"the labels hold classes that `classes` does not: {_listed({*present} - {*announced})}.")
+    if len(wanted) < 2:
+        raise UserError(
+            f"the data hold one class only ({_listed(wanted)}), and a new task needs two or more: "
+            "add examples of another class, or name the classes to come with classes=."
+        )
+    return TaskRecord(next_name(model) if name is None else name, wanted)
+
+
+def _check_known(task: TaskRecord, wanted: tuple[Any, ...]) -> None:
+    unknown = {*wanted} - {*task.classes}
+    if unknown:
+        raise UserError(
+            f"task {task.name} has the classes {_listed(task.classes)} and cannot take {_listed(unknown)}: "
+            "give these data a task name of their own, or none."
+        )
+
+
+def _listed(names: Any) -> str:
+    words = [str(name) for name in sorted(names)]
+    return ", ".join(words if len(words) <= 10 else [*words[:10], f"and {len(words) - 10} more"])

@@ -1,0 +1,197 @@
+"""What the estimators share: portions in, one unchangeable model out, and no trace of a portion that failed."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from hibnn.errors import UserError, unknown, value_errors
+from hibnn.estimators.answers import Way
+from hibnn.estimators.compaction import compact_model
+from hibnn.estimators.inputs import read_inputs
+from hibnn.estimators.model import Model, TaskName, TaskRecord, check_task_name, new_learner
+from hibnn.estimators.options import method_options
+from hibnn.estimators.scaling import Scaling
+from hibnn.estimators.training import learn_portion
+from hibnn.scenarios.base import Split
+
+SCALINGS = ("columns", "examples")
+
+
+class ContinualEstimator(BaseEstimator, ABC):
+    """A network that learns one portion of data after another and keeps none of them."""
+
+    model_: Model
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+    notes_: dict[str, Any]
+    """What a surrounding program wants kept in the file, as plain values; absent unless set."""
+
+    def __init__(
+        self,
+        method: str = "ibnn",
+        *,
+        truncation: int | Literal["auto"] = "auto",
+        epochs: int | None = None,
+        batch_size: int | None = None,
+        scaling: str | None = "columns",
+        prediction: Literal["sample", "mean"] = "sample",
+        draws: int = 32,
+        options: Mapping[str, Any] | None = None,
+        verbose: bool = True,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.method = method
+        self.truncation: int | Literal["auto"] = truncation
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.scaling = scaling
+        self.prediction: Literal["sample", "mean"] = prediction
+        self.draws = draws
+        self.options = options
+        self.verbose = verbose
+        self.random_state = random_state
+
+    @property
+    @abstractmethod
+    def _regression(self) -> bool:
+        """Whether targets are real numbers."""
+
+    @abstractmethod
+    def partial_fit(self, X: Any, y: Any, task: TaskName | None = None) -> Self:
+        """Learn one more portion."""
+
+    def save(self, path: str | Path) -> None:
+        """Write everything to one file: safetensors with JSON metadata, complete or absent, never pickle."""
+        from hibnn.estimators.persistence import save_model  # it names both estimators, which import this module
+
+        check_is_fitted(self)
+        save_model(self, Path(path))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """An estimator from what `save` wrote, which goes on exactly as the saved one would have."""
+        from hibnn.estimators.persistence import load_model
+
+        loaded = load_model(path)
+        if not isinstance(loaded, cls):
+            raise UserError(f"{path} holds a {type(loaded).__name__}: load it with {type(loaded).__name__}.load.")
+        return loaded
+
+    def compact(self, tolerance: float = 0.1) -> Self:
+        """Drop the neurons without which, on data like those learned, no output is expected to move by more.
+
+        See `hibnn.estimators.compaction` for the bound. The model can still be saved, exported and taught.
+        """
+        check_is_fitted(self)
+        with self._unchanged_on_failure():
+            self._become(compact_model(self.model_, tolerance))
+        return self
+
+    def export_onnx(self, path: str | Path, task: TaskName | None = None) -> None:
+        """Write an ONNX model of inputs as they come, to probabilities (or a mean) and uncertainties.
+
+        It predicts as this estimator does, at the means or with the same posterior draws; see
+        `hibnn.estimators.export`.
+        """
+        from hibnn.estimators.export import export_onnx  # needs the extra `onnx`
+
+        check_is_fitted(self)
+        export_onnx(self.model_, self._heads(task), self._way, Path(path))
+
+    def n_parameters(self) -> int:
+        """Numbers the model keeps to predict and to go on learning."""
+        check_is_fitted(self)
+        return self.model_.learner.parameter_count()
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    @property
+    def _way(self) -> Way:
+        with value_errors():
+            return Way(self.prediction, self.draws)
+
+    @contextmanager
+    def _unchanged_on_failure(self) -> Iterator[None]:
+        """Whatever goes wrong inside, also an interruption, leaves the estimator as it was."""
+        before = dict(vars(self))
+        try:
+            with value_errors():
+                yield
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    @contextmanager
+    def _afresh(self) -> Iterator[None]:
+        """As before any data; what was learned comes back if the block fails."""
+        with self._unchanged_on_failure():
+            for name in [name for name in vars(self) if name.endswith("_")]:
+                delattr(self, name)
+            yield
+
+    def _begin(self, x: NDArray[np.floating], targets: Scaling) -> Model:
+        """An empty model for inputs like these."""
+        self._check_parameters()
+        columns = x.shape[1]
+        options = method_options(self.method, self.truncation, self.scaling, columns, self.options)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        scaling = Scaling.of(x) if self.scaling == "columns" else Scaling.identity(columns)
+        learner = new_learner(self.method, options, seed, columns, self._regression)
+        return Model(self.method, options, seed, self._regression, scaling, targets, (), learner)
+
+    def _check_parameters(self) -> None:
+        for name in ("epochs", "batch_size"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+                raise UserError(f"{name} must be None or a positive whole number, not {value!r}.")
+        if self.scaling is not None and self.scaling not in SCALINGS:
+            raise unknown("scaling", str(self.scaling), (*SCALINGS, "None"))
+        if hasattr(self, "model_") and self.method != self.model_.method:
+            raise UserError(
+                f"this model was begun with {self.model_.method} and cannot go on with {self.method}: call fit."
+            )
+        _ = self._way
+
+    def _learn(self, model: Model, x: NDArray[np.floating], y: NDArray[Any], task: TaskRecord) -> None:
+        """Train on a portion that has been checked, and become what comes out."""
+        self._check_parameters()
+        check_task_name(task.name)
+        split = Split(model.inputs.apply(x), y)
+        self._become(learn_portion(model, split, task, self.epochs, self.batch_size, self.verbose))
+
+    def _become(self, model: Model) -> None:
+        active = model.learner.active_units()
+        self.model_ = model
+        self.tasks_ = [task.name for task in model.tasks]
+        self.n_active_ = list(model.options.widths) if active is None else active
+
+    def _inputs(self, X: Any) -> NDArray[np.float32]:
+        """Inputs to predict for, scaled as the model has learned it."""
+        check_is_fitted(self)
+        with value_errors():
+            return self.model_.inputs.apply(read_inputs(self, X, first=False))
+
+    def _heads(self, task: TaskName | None) -> list[int]:
+        """The heads that may answer: the task's own, or all."""
+        with value_errors():
+            return list(range(len(self.model_.tasks))) if task is None else [self.model_.head(task)]
+
+
+def next_name(model: Model) -> str:
+    """A name for a task that was given none."""
+    return f"task-{len(model.tasks) + 1}"

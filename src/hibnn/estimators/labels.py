@@ -1,0 +1,66 @@
+"""Class labels of any plain kind: numbers, words or truth values, but one kind for a model's whole life."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+from torch import Tensor
+
+from hibnn.errors import UserError
+from hibnn.estimators.model import Model
+
+KINDS = {"b": "truth values", "i": "whole numbers", "u": "whole numbers", "f": "numbers", "U": "words", "S": "bytes"}
+
+
+def read_labels(y: Any) -> NDArray[Any]:
+    """One label a row; words stored as objects become an array of words."""
+    labels = column_or_1d(y, warn=True)
+    check_classification_targets(labels)
+    if labels.dtype.kind in "OT":
+        kinds = {type(label) for label in labels.tolist()}
+        if len(kinds) > 1:
+            names = ", ".join(sorted(kind.__name__ for kind in kinds))
+            raise UserError(f"the labels mix several types ({names}): use one type for all.")
+        labels = np.array(labels.tolist())
+    if labels.dtype.kind not in KINDS or labels.dtype.kind == "S":
+        raise UserError(f"labels of type {labels.dtype} are not understood: use words, numbers or truth values.")
+    return labels
+
+
+def distinct(labels: NDArray[Any]) -> tuple[Any, ...]:
+    """The labels that occur, in order, as plain Python values."""
+    return tuple(np.unique(labels).tolist())
+
+
+def kind_of(classes: Iterable[Any]) -> str:
+    """What the classes are, in words."""
+    return KINDS.get(np.array(list(classes)).dtype.kind, "unknown")
+
+
+def check_same_kind(known: Sequence[Any], new: Sequence[Any]) -> None:
+    """Refuse labels of another kind than the model's."""
+    if known and kind_of(known) != kind_of(new):
+        raise UserError(
+            f"the labels are {kind_of(new)}, but the classes learned so far are {kind_of(known)}: convert the labels."
+        )
+
+
+def positions(labels: NDArray[Any], classes: Sequence[Any]) -> NDArray[np.int64]:
+    """The place of every label among classes that are in order."""
+    return np.searchsorted(np.array(classes), labels).astype(np.int64)
+
+
+def all_classes(model: Model) -> NDArray[Any]:
+    """The classes of all tasks, in order."""
+    return np.unique(np.array([name for task in model.tasks for name in task.classes]))
+
+
+def class_places(model: Model, heads: Sequence[int]) -> list[Tensor]:
+    """For each head a matrix of zeros and ones that puts its own classes among all."""
+    everything = all_classes(model).tolist()
+    identity = torch.eye(len(everything), dtype=torch.float64)
+    return [identity[positions(np.array(model.tasks[head].classes), everything)] for head in heads]

@@ -1,0 +1,64 @@
+"""The answers of several tasks' heads as one, weighted by how probable each task is."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from hibnn.estimators.inference import task_probabilities
+from hibnn.learners.base import entropy
+
+
+@dataclass(frozen=True)
+class ClassMixture:
+    """Probabilities of all classes, the entropy of a posterior draw on average, and the probabilities of the tasks."""
+
+    probabilities: Float[Tensor, "rows classes"]
+    aleatoric: Float[Tensor, " rows"]
+    tasks: Float[Tensor, "tasks rows"]
+
+    @property
+    def total(self) -> Tensor:
+        return entropy(self.probabilities)
+
+    @property
+    def epistemic(self) -> Tensor:
+        """Not knowing the parameters, nor the task."""
+        return (self.total - self.aleatoric).clamp(min=0)
+
+
+def mix_classes(
+    probabilities: Sequence[Float[Tensor, "rows own"]],
+    expected_entropy: Sequence[Float[Tensor, " rows"]],
+    places: Sequence[Float[Tensor, "own classes"]],
+) -> ClassMixture:
+    """p(c | x) = sum_t p(t | x) p(c | x, t); `places` puts each head's classes among all."""
+    own = [one.double() / one.double().sum(-1, keepdim=True) for one in probabilities]
+    weights = task_probabilities(torch.stack([entropy(one) / math.log(one.shape[-1]) for one in own]))
+    mixed = torch.stack([one @ place for one, place in zip(own, places, strict=True)])
+    return ClassMixture(
+        (weights[..., None] * mixed).sum(0), (weights * torch.stack(list(expected_entropy))).sum(0), weights
+    )
+
+
+@dataclass(frozen=True)
+class RealMixture:
+    """Mean, and the two parts of the variance."""
+
+    mean: Float[Tensor, " rows"]
+    epistemic: Float[Tensor, " rows"]
+    aleatoric: Float[Tensor, " rows"]
+
+
+def mix_reals(answers: Sequence[RealMixture]) -> RealMixture:
+    """Moments of a mixture: how far the tasks' means lie apart is part of the epistemic variance."""
+    means = torch.stack([one.mean for one in answers]).double()
+    within = torch.stack([one.epistemic for one in answers]).double()
+    noise = torch.stack([one.aleatoric for one in answers]).double()
+    weights = task_probabilities(0.5 * within.clamp(min=1e-12).log())
+    mean = (weights * means).sum(0)
+    between = (means - mean).square()
+    return RealMixture(mean, (weights * (within + between)).sum(0), (weights * noise).sum(0))

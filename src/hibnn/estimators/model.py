@@ -1,0 +1,88 @@
+"""What an estimator has learned, as one value that is never changed: a new portion of data makes a new one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hibnn.errors import UserError, unknown
+from hibnn.estimators.scaling import Scaling
+from hibnn.learners import Learner, Setting, State, find_method
+from hibnn.learners.network import NetworkOptions
+from hibnn.networks.heads import Layout
+
+TaskName = str | int
+
+
+@dataclass(frozen=True)
+class TaskRecord:
+    """A task: its name, its classes (none for a regression), and how much was learned of it."""
+
+    name: TaskName
+    classes: tuple[Any, ...]
+    rows: int = 0
+    portions: int = 0
+
+    def after(self, rows: int) -> "TaskRecord":
+        return replace(self, rows=self.rows + rows, portions=self.portions + 1)
+
+
+@dataclass(frozen=True)
+class Model:
+    """The method with its options, how inputs and targets are scaled, the tasks, and the learner that holds it all.
+
+    `activity` is the root mean square of every hidden neuron's activation, the largest over the portions: all that is
+    known of the data when neurons are to be dropped.
+    """
+
+    method: str
+    options: NetworkOptions
+    seed: int
+    regression: bool
+    inputs: Scaling
+    targets: Scaling
+    tasks: tuple[TaskRecord, ...]
+    learner: Learner
+    activity: tuple[Tensor, ...] = ()
+
+    def head(self, name: TaskName) -> int:
+        """The number of a task, by its name."""
+        names = [task.name for task in self.tasks]
+        if name not in names:
+            raise unknown("task", str(name), [str(known) for known in names])
+        return names.index(name)
+
+    def with_task(self, record: TaskRecord) -> tuple[TaskRecord, ...]:
+        """The tasks, with this one added or in the place of the one of its name."""
+        if record.name not in [task.name for task in self.tasks]:
+            return (*self.tasks, record)
+        return tuple(record if task.name == record.name else task for task in self.tasks)
+
+
+def new_learner(
+    method: str, options: NetworkOptions, seed: int, inputs: int, regression: bool, state: State | None = None
+) -> Learner:
+    """A learner with a head a task, empty or as it was stored."""
+    setting = Setting(inputs, Layout.MULTI, seed, torch.device("cpu"), regression)
+    learner = find_method(method).learner(options, setting)
+    if state is not None:
+        learner.restore(State({name: value.clone() for name, value in state.tensors.items()}, state.facts))
+    return learner
+
+
+def check_task_name(name: Any) -> None:
+    """Refuse a name that could not be written into a file and read back."""
+    if isinstance(name, bool) or not isinstance(name, str | int):
+        raise UserError(f"a task's name must be a word or a whole number, not {type(name).__name__} ({name!r}).")
+
+
+def largest(first: Sequence[Tensor], second: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Element by element; the second may have more neurons, as a layer that has grown."""
+    if not first:
+        return tuple(second)
+    grown = [new.clone() for new in second]
+    for old, new in zip(first, grown, strict=True):
+        new[: len(old)] = torch.maximum(old, new[: len(old)])
+    return tuple(grown)

@@ -1,0 +1,50 @@
+"""From an estimator's few parameters to the options of its method."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, Literal
+
+from hibnn.errors import UserError, unknown
+from hibnn.learners import find_method
+from hibnn.learners.bayes_options import BayesOptions, BuffetOptions
+from hibnn.learners.network import NetworkOptions
+
+FIRST_WIDTH = 30
+"""Neurons in each layer to begin with, when the truncation grows by itself."""
+FIXED_WIDTH = 100
+"""Neurons in each layer of a method whose layers cannot grow."""
+
+
+def method_options(
+    method: str,
+    truncation: int | Literal["auto"],
+    scaling: str | None,
+    inputs: int,
+    further: Mapping[str, Any] | None,
+) -> NetworkOptions:
+    """The method's options; those the user gives by name come last."""
+    kind = find_method(method).options
+    values: dict[str, Any] = {"width": _width(truncation, issubclass(kind, BuffetOptions))}
+    if issubclass(kind, BayesOptions):
+        values["learning_rate"] = 1e-2
+        values["standardise"] = 0.3 if scaling == "examples" else 0.0
+        if scaling != "examples":
+            values["deviation"] = min(0.5, inputs**-0.5)
+    if issubclass(kind, BuffetOptions) and truncation == "auto":
+        values["truncation_growth"] = "auto"
+    known = {field.name for field in fields(kind)} - {"timestamps", "owned"}  # an estimator answers as it stands
+    for name in further or {}:
+        if name not in known:
+            raise unknown(f"option of {method}", name, known)
+    try:
+        return kind(**(values | dict(further or {})))
+    except TypeError as error:
+        raise UserError(f"an option of {method} has a value of the wrong type ({error}).") from None
+
+
+def _width(truncation: int | Literal["auto"], grows: bool) -> int:
+    if truncation == "auto":
+        return FIRST_WIDTH if grows else FIXED_WIDTH
+    if isinstance(truncation, bool) or not isinstance(truncation, int) or truncation < 1:
+        raise UserError(f"truncation must be 'auto' or a positive whole number, not {truncation!r}.")
+    return truncation

@@ -1,0 +1,162 @@
+"""One file for everything an estimator knows: safetensors with JSON metadata. Nothing in it can execute.
+
+The metadata name the format, its version, the facts as JSON, and a SHA-256 over facts and tensors, so that a file cut
+short or changed on its way is refused. (It is no signature: whoever rewrites a file on purpose can rewrite the sum.)
+Tensors that are equal, as priors and posteriors are between two portions, are stored once.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from hibnn import __version__
+from hibnn.errors import UserError
+from hibnn.estimators.classifier import ContinualClassifier
+from hibnn.estimators.common import ContinualEstimator
+from hibnn.estimators.model import Model, TaskRecord, new_learner
+from hibnn.estimators.regressor import ContinualRegressor
+from hibnn.estimators.scaling import Scaling
+from hibnn.files import replacing
+from hibnn.learners import State, find_method
+
+FORMAT, VERSION = "hibnn-estimator", 1
+KINDS = {kind.__name__: kind for kind in (ContinualClassifier, ContinualRegressor)}
+
+
+def save_model(estimator: ContinualEstimator, path: Path) -> None:
+    """Write a fitted estimator atomically."""
+    model = estimator.model_
+    state = model.learner.state()
+    tensors = {f"learner.{name}": value for name, value in state.tensors.items()}
+    tensors |= {f"activity.{number}": value for number, value in enumerate(model.activity)}
+    for name, scaling in (("inputs", model.inputs), ("targets", model.targets)):
+        tensors |= {f"{name}.mean": torch.from_numpy(scaling.mean), f"{name}.scale": torch.from_numpy(scaling.scale)}
+    stored, same = without_copies({name: value.detach().cpu().contiguous() for name, value in tensors.items()})
+    facts = json.dumps(
+        {
+            "estimator": type(estimator).__name__,
+            "hibnn": __version__,
+            "parameters": parameters(estimator),
+            "feature_names": getattr(estimator, "feature_names_in_", np.array([])).tolist(),
+            "method": model.method,
+            "options": asdict(model.options),
+            "seed": model.seed,
+            "tasks": [asdict(task) for task in model.tasks],
+            "learner": state.facts,
+            "notes": getattr(estimator, "notes_", None),
+            "same": same,
+        }
+    )
+    label = {"format": FORMAT, "version": VERSION, "sha256": checksum(facts, stored), "facts": facts}
+    metadata = {"hibnn": json.dumps(label)}  # one key, because safetensors writes several in any order
+    try:
+        with replacing(path) as temporary:
+            save_file({name: value.clone() for name, value in stored.items()}, temporary, metadata=metadata)
+    except OSError as error:
+        raise UserError(f"cannot write {path} ({error.strerror}): choose another place.") from None
+
+
+def load_model(path: str | Path) -> ContinualClassifier | ContinualRegressor:
+    """A fitted estimator from its file."""
+    facts, tensors = read_file(Path(path))
+    kind = KINDS[facts["estimator"]]
+    estimator = kind(**facts["parameters"])
+    model = read_model(facts, tensors, regression=kind is ContinualRegressor)
+    if facts["feature_names"]:
+        estimator.feature_names_in_ = np.array(facts["feature_names"], dtype=object)
+    estimator.n_features_in_ = len(model.inputs.mean)
+    if facts.get("notes") is not None:
+        estimator.notes_ = facts["notes"]
+    estimator._become(model)
+    return estimator
+
+
+def read_model(facts: Mapping[str, Any], tensors: Mapping[str, Tensor], regression: bool) -> Model:
+    """What was learned, from facts and tensors."""
+    options = find_method(facts["method"]).options(**facts["options"])
+    inputs, targets = (
+        Scaling(tensors[f"{name}.mean"].numpy(), tensors[f"{name}.scale"].numpy()) for name in ("inputs", "targets")
+    )
+    prefix = "learner."
+    own = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+    tasks = tuple(TaskRecord(**(task | {"classes": tuple(task["classes"])})) for task in facts["tasks"])
+    state = State(own, facts["learner"])
+    learner = new_learner(facts["method"], options, facts["seed"], len(inputs.mean), regression, state)
+    count = sum(name.startswith("activity.") for name in tensors)
+    activity = tuple(tensors[f"activity.{number}"] for number in range(count))
+    return Model(facts["method"], options, facts["seed"], regression, inputs, targets, tasks, learner, activity)
+
+
+def read_file(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Facts and tensors of a file that is whole and of a version this one knows."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            label = read_label(path, file.metadata() or {})
+            stored = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+    except FileNotFoundError:
+        raise UserError(f"there is no model at {path}.") from None
+    except (SafetensorError, OSError) as error:
+        raise UserError(f"{path} is damaged or no model of hibnn ({error}): use an intact copy.") from None
+    if label["sha256"] != checksum(label["facts"], stored):
+        raise UserError(f"{path} was changed after it was written: use an intact copy.")
+    facts = json.loads(label["facts"])
+    return facts, stored | {name: stored[other] for name, other in facts["same"].items()}
+
+
+def read_label(path: Path, metadata: Mapping[str, str]) -> dict[str, Any]:
+    """What the file says of itself, if this version can read it."""
+    try:
+        label = json.loads(metadata["hibnn"])
+        foreign = label["format"] != FORMAT or not isinstance(label["version"], int)
+    except (KeyError, TypeError, ValueError):
+        foreign, label = True, {}
+    if foreign:
+        raise UserError(f"{path} is no model of hibnn: give a file that `save` has written.")
+    if label["version"] > VERSION:
+        raise UserError(
+            f"{path} has version {label['version']} and this hibnn reads up to version {VERSION}: upgrade hibnn."
+        )
+    return label
+
+
+def parameters(estimator: ContinualEstimator) -> dict[str, Any]:
+    """The estimator's parameters as JSON knows them; a generator is replaced by nothing, for the seed is stored."""
+    values = estimator.get_params(deep=False)
+    if not isinstance(values["random_state"], int | None):
+        values["random_state"] = None
+    if values["options"] is not None:
+        values["options"] = dict(values["options"])
+    return values
+
+
+def without_copies(tensors: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors that differ from all before them, and for the others the name of an equal one."""
+    stored: dict[str, Tensor] = {}
+    same: dict[str, str] = {}
+    seen: dict[bytes, str] = {}
+    for name, value in tensors.items():
+        key = hashlib.sha256(f"{value.dtype}{tuple(value.shape)}".encode() + value.numpy().tobytes()).digest()
+        if key in seen:
+            same[name] = seen[key]
+        else:
+            seen[key], stored[name] = name, value
+    return stored, same
+
+
+def checksum(facts: str, tensors: Mapping[str, Tensor]) -> str:
+    """SHA-256 over the facts and all tensors in the order of their names."""
+    digest = hashlib.sha256(facts.encode())
+    for name in sorted(tensors):
+        value = tensors[name]
+        digest.update(f"{name}{value.dtype}{tuple(value.shape)}".encode())
+        digest.update(value.contiguous().numpy().tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,88 @@
+"""A regressor that learns real targets portion by portion, with a standard deviation for every answer.
+
+    y = f(x) + e,    e ~ N(0, noise^2),    Var[y | x] = Var[f(x)] (epistemic) + noise^2 (aleatoric)
+
+Portions without a task's name belong to the latest task. Without a name at prediction, the tasks' answers are mixed.
+"""
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
+
+from hibnn.errors import UserError
+from hibnn.estimators.answers import moments
+from hibnn.estimators.common import ContinualEstimator, next_name
+from hibnn.estimators.inputs import read_examples
+from hibnn.estimators.mixture import mix_reals
+from hibnn.estimators.model import Model, TaskName, TaskRecord
+from hibnn.estimators.scaling import Scaling, check_size
+
+METHODS = ("ibnn", "hibnn", "vcl", "mfvi")
+
+
+class RealUncertainty(NamedTuple):
+    """A mean and standard deviations for each row: total^2 = epistemic^2 + aleatoric^2."""
+
+    mean: NDArray[np.float64]
+    total: NDArray[np.float64]
+    epistemic: NDArray[np.float64]
+    aleatoric: NDArray[np.float64]
+
+
+class ContinualRegressor(RegressorMixin, ContinualEstimator):
+    """Learns a real target from one portion of data after another."""
+
+    @property
+    def _regression(self) -> bool:
+        return True
+
+    def fit(self, X: Any, y: Any, task: TaskName | None = None) -> Self:
+        """Forget everything and learn a first portion."""
+        with self._afresh():
+            return self.partial_fit(X, y, task)
+
+    def partial_fit(self, X: Any, y: Any, task: TaskName | None = None) -> Self:
+        """Learn one more portion."""
+        with self._unchanged_on_failure():
+            first = not hasattr(self, "model_")
+            x, targets = read_examples(self, X, y, first, numeric=True)
+            targets = targets.astype(np.float64).reshape(-1, 1)
+            check_size(targets, "the targets")
+            model = self._begin(x, Scaling.of(targets)) if first else self.model_
+            self._learn(model, x, model.targets.apply(targets), find_task(model, task))
+        return self
+
+    def predict(self, X: Any, task: TaskName | None = None, *, return_std: bool = False) -> Any:
+        """The expected target of each row; with `return_std`, also its standard deviation."""
+        answer = self.predict_uncertainty(X, task)
+        return (answer.mean, answer.total) if return_std else answer.mean
+
+    def predict_uncertainty(self, X: Any, task: TaskName | None = None) -> RealUncertainty:
+        """Mean and standard deviations; not knowing the task is part of the epistemic one."""
+        x = self._inputs(X)
+        mixed = mix_reals(moments(self.model_, x, self._heads(task), self._way))
+        variances = (mixed.epistemic + mixed.aleatoric, mixed.epistemic, mixed.aleatoric)
+        scale = self.model_.targets.scale[0]
+        return RealUncertainty(
+            self.model_.targets.undo(mixed.mean.numpy()), *(scale * one.sqrt().numpy() for one in variances)
+        )
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, task: TaskName | None = None) -> float:
+        """The coefficient of determination."""
+        return float(r2_score(y, self.predict(X, task), sample_weight=sample_weight))
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.method not in METHODS:
+            raise UserError(f"{self.method} cannot learn real targets: choose {', '.join(METHODS)}.")
+
+
+def find_task(model: Model, name: TaskName | None) -> TaskRecord:
+    """The task a portion belongs to: the one named, or the latest."""
+    if name is None:
+        return model.tasks[-1] if model.tasks else TaskRecord(next_name(model), ())
+    known = {task.name: task for task in model.tasks}
+    return known.get(name, TaskRecord(name, ()))

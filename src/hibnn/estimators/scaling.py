@@ -1,0 +1,46 @@
+"""Standardisation that is learned once, on the first portion of data, and belongs to the model from then on."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hibnn.errors import UserError
+
+LARGEST = 1e15
+"""No column may hold larger numbers: their squares would not fit into single precision."""
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """(x - mean) / scale, column by column."""
+
+    mean: NDArray[np.float64]
+    scale: NDArray[np.float64]
+
+    @classmethod
+    def identity(cls, columns: int) -> "Scaling":
+        return cls(np.zeros(columns), np.ones(columns))
+
+    @classmethod
+    def of(cls, x: NDArray[np.floating]) -> "Scaling":
+        """Mean and standard deviation of every column; a constant column keeps the scale 1."""
+        deviation = x.std(0, dtype=np.float64)
+        smallest = 1e-12 * np.maximum(1.0, np.abs(x).max(0))
+        return cls(x.mean(0, dtype=np.float64), np.where(deviation > smallest, deviation, 1.0))
+
+    def apply(self, x: NDArray[np.floating]) -> NDArray[np.float32]:
+        return ((x - self.mean) / self.scale).astype(np.float32)
+
+    def undo(self, x: NDArray[np.floating]) -> NDArray[np.float64]:
+        return x * self.scale + self.mean
+
+
+def check_size(x: NDArray[np.floating], what: str) -> None:
+    """Refuse gigantic numbers, which are nearly always codes for something missing."""
+    if x.size and np.abs(x).max() > LARGEST:
+        column = int(np.abs(x).reshape(len(x), -1).max(0).argmax())
+        raise UserError(
+            f"column {column} of {what} holds {np.abs(x).max():g}, and nothing above {LARGEST:g} can be learned from: "
+            "correct it, or mark it as missing and fill it."
+        )

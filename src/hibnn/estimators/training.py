@@ -1,0 +1,87 @@
+"""One portion of data: a learner that has seen it, made from one that has not, which stays as it is."""
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import torch
+from rich.console import Console
+from rich.progress import Progress
+
+from hibnn.estimators.model import Model, TaskRecord, largest, new_learner
+from hibnn.estimators.sizing import training_length
+from hibnn.learners import Learner
+from hibnn.learners.sequential_bayes import SequentialBayes
+from hibnn.networks.ensemble import drawn
+from hibnn.scenarios.base import Split
+
+SECONDS_BEFORE_A_BAR = 2.0
+ACTIVITY_ROWS = 2000
+ACTIVITY_DRAWS = 8
+
+
+def learn_portion(
+    model: Model, split: Split, task: TaskRecord, epochs: int | None, batch_size: int | None, show: bool
+) -> Model:
+    """The model after one more portion of a task, new or known."""
+    sensible = training_length(len(split.x))
+    options = replace(model.options, epochs=epochs or sensible[0], batch_size=batch_size or sensible[1])
+    inputs = len(model.inputs.mean)
+    state = model.learner.state() if model.learner.portions else None
+    learner = new_learner(model.method, options, model.seed, inputs, model.regression, state)
+    known = [record.name for record in model.tasks]
+    head = known.index(task.name) if task.name in known else None
+    learner.take_up(split, len(task.classes) or 1, head)
+    run_epochs(learner, f"task {task.name}", show)
+    learner.end()
+    activity = largest(model.activity, activity_of(learner, split.x))
+    return replace(
+        model, options=options, learner=learner, tasks=model.with_task(task.after(len(split.x))), activity=activity
+    )
+
+
+def run_epochs(learner: Learner, title: str, show: bool) -> None:
+    """All epochs of a portion, with a bar once they have taken two seconds."""
+    with progress(title, learner.epochs, show) as advance:
+        for number in range(learner.epochs):
+            learner.epoch(number)
+            advance()
+
+
+class progress:  # noqa: N801 (used like a function)
+    """A bar on standard error that appears only when the work takes long, and only on a terminal."""
+
+    def __init__(self, title: str, total: int, show: bool) -> None:
+        self.title, self.total, self.done = title, total, 0
+        self.bar: Progress | None = None
+        self.show = show and sys.stderr.isatty()
+        self.start = time.perf_counter()
+
+    def __enter__(self) -> Callable[[], None]:
+        return self.advance
+
+    def advance(self) -> None:
+        self.done += 1
+        if self.show and self.bar is None and time.perf_counter() - self.start > SECONDS_BEFORE_A_BAR:
+            self.bar = Progress(console=Console(stderr=True), transient=True)
+            self.bar.add_task(self.title, total=self.total)
+            self.bar.start()
+        if self.bar is not None:
+            self.bar.update(self.bar.task_ids[0], completed=self.done)
+
+    def __exit__(self, *failure: object) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+
+def activity_of(learner: Learner, x: np.ndarray) -> list[torch.Tensor]:
+    """sqrt(E[h^2]) of every hidden neuron over the first rows and some draws, for methods that can drop neurons."""
+    if type(learner) is not SequentialBayes:
+        return []
+    relaxation = learner.draws.relaxation
+    ensemble = drawn(learner.bayesian, ACTIVITY_DRAWS, relaxation, learner.setting.generator("activity"))
+    with torch.no_grad():
+        inputs = learner.preprocess(torch.from_numpy(x[:ACTIVITY_ROWS]))
+        return [layer.square().mean((0, 1)).sqrt() for layer in ensemble.activations(inputs)]

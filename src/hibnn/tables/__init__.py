@@ -1,0 +1,1 @@
+"""Tables of one's own: files in, numbers out, in bounded memory."""
