@@ -55,7 +55,7 @@ def test_new_units_have_the_first_prior_and_sticks_that_continue_the_product():
     grow(learner.bayesian, [2])
     sticks = learner.buffet.each()[0]
     assert torch.equal(sticks.prior[:, -2:], torch.tensor([[5.0, 5.0], [1.0, 1.0]]))
-    torch.testing.assert_close(sticks.expected_pi()[-2:], last * torch.tensor([0.9, 0.81]))
+    torch.testing.assert_close(sticks.values().expected_pi()[-2:], last * torch.tensor([0.9, 0.81]))
     layer = learner.bayesian.hidden_layers()[0]
     assert (layer.prior_mean[:, -2:] == 0).all()
     torch.testing.assert_close(layer.prior_log_variance[:, -2:].exp(), torch.full((9, 2), 0.7))
