@@ -84,7 +84,7 @@ def evaluate_task(
     y = torch.from_numpy(split.y).to(learner.setting.device)
 
     def predict(head: int) -> Prediction:
-        return learner.predict(split.x, head, learner.setting.generator("evaluate", learner.task, number, head))
+        return learner.predict(split.x, head, learner.setting.generator("evaluate", number, head))
 
     layout = learner.setting.layout
     if layout is Layout.GROWING:

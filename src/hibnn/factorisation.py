@@ -281,7 +281,7 @@ def _refine(model: _Model, start: _Posterior, trace: list[float], steps: int, li
         trace.append(float(bound.elbo.detach()))
     with torch.no_grad():
         bound = _bound(model, _Posterior(sticks.concentrations(), local, variance), 16 * SETS)
-    return _summary(bound, sticks.expected_pi(), trace, like)
+    return _summary(bound, sticks.values().expected_pi(), trace, like)
 
 
 def _summary(bound: _Bound, pi: Tensor, trace: list[float], like: Tensor) -> Factorisation:

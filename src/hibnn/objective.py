@@ -33,7 +33,7 @@ class Draws:
     """How the random parts of the objective are drawn."""
 
     weights: int = 1
-    stick_sets: int = 16
+    stick_sets: int = 8
     averaged_masks: int = 1
     temperature: float = 0.7
     prior_temperature: float = 0.7
@@ -57,19 +57,18 @@ def negative_elbo(
     terms: dict[str, Tensor] = {}
     masks = None
     if network.buffet is not None:
-        masks, mask_terms = training_masks(network.buffet, len(x) * draws.weights, examples, draws, generator)
-        terms |= {"kl_sticks": network.buffet.kl() * scale}
-        terms |= {name: value * kl_weight for name, value in mask_terms.items()}
+        masks, terms = training_masks(network.buffet, len(x) * draws.weights, examples, draws, generator, kl_weight)
     outputs = network(x, head, masks, generator, draws.weights)
     return {"nll": likelihood.nll(outputs, y), "kl_weights": network.kl_weights(head) * scale} | terms
 
 
 def training_masks(
-    buffet: Buffet, rows: int, examples: int, draws: Draws, generator: torch.Generator
+    buffet: Buffet, rows: int, examples: int, draws: Draws, generator: torch.Generator, kl_weight: float = 1.0
 ) -> tuple[list[Tensor], dict[str, Tensor]]:
-    """Relaxed masks for every layer, and the terms by which they differ from their prior, already scaled."""
+    """Relaxed masks for every layer, and the terms by which they and the sticks differ from their prior, scaled."""
     authors = draws.mask_kl is MaskKL.AUTHORS
-    locations = [draws.relaxation.location(one) for one in buffet.sample_log_odds(draws.stick_sets, generator)]
+    odds, kl_sticks = buffet.sample_with_kl(draws.stick_sets, generator)
+    locations = [draws.relaxation.location(one) for one in odds]
     prior_locations = locations
     if authors:
         prior = buffet.sample_log_odds(draws.stick_sets, generator, from_prior=True)
@@ -83,19 +82,22 @@ def training_masks(
                 kl_masks(y, location, prior_location, draws.temperature, draws.prior_temperature) / len(samples)
                 for y, _ in samples
             ]
-    terms: dict[str, Tensor] = {}
+    scale = kl_weight / examples
+    terms = {"kl_sticks": kl_sticks * scale}
     if kls:
-        terms["kl_masks"] = torch.stack(kls).sum() / (examples if authors else 1)
+        terms["kl_masks"] = torch.stack(kls).sum() * (scale if authors else kl_weight)
     if authors and isinstance(buffet, HierarchicalBuffet):
-        terms["kl_child"] = authors_child_kl(buffet, draws.stick_sets, generator) / examples
+        terms["kl_child"] = authors_child_kl(buffet, draws.stick_sets, generator) * scale
     return masks, terms
 
 
 def authors_child_kl(buffet: HierarchicalBuffet, sets: int, generator: torch.Generator) -> Tensor:
     """sum_j KL(Beta(alpha_j p, alpha_j (1-p)) || the same of the prior), p being pi0 averaged over `sets` draws."""
     (sticks,) = buffet.each()
-    posterior, prior = (
-        child_concentrations(sticks.sample_log_pi(sets, generator, from_prior).exp().mean(0).log(), buffet.child_alpha)
-        for from_prior in (False, True)
-    )
+
+    def concentrations(from_prior: bool) -> tuple[Tensor, Tensor]:
+        pi = sticks.values(from_prior).sample_log_pi(sets, generator).exp().mean(0)
+        return child_concentrations(pi.log(), buffet.child_alpha)
+
+    posterior, prior = concentrations(False), concentrations(True)
     return kl_beta(*posterior, *prior).sum() * len(buffet.widths)

@@ -5,8 +5,10 @@ import torch
 
 from checks import check_learner, learn, probabilities, small_benchmark, small_learner
 from hibnn.errors import UserError
+from hibnn.layers.masks import Relaxation
 from hibnn.learners import find_method
 from hibnn.learners.bayes_options import BayesOptions, BuffetOptions, HierarchicalOptions
+from hibnn.learners.schedule import Schedule
 from hibnn.networks.heads import Layout
 from hibnn.scenarios import Scenario
 
@@ -154,3 +156,11 @@ def test_a_non_finite_objective_stops_with_the_step_and_the_term():
 
 def test_every_bayesian_method_is_found_by_name():
     assert {find_method(name).learner.__name__ for name in ("vcl", "mfvi", "ibnn", "hibnn")} == {"SequentialBayes"}
+
+
+def test_options_take_words_for_their_enumerations():
+    options = BuffetOptions(relaxation="paper", schedule="constant")
+    assert options.relaxation is Relaxation.PAPER
+    assert options.schedule is Schedule.CONSTANT
+    with pytest.raises(UserError, match="one of odds, paper"):
+        BuffetOptions(relaxation="log")

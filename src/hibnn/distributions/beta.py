@@ -95,20 +95,29 @@ class _KlBeta(torch.autograd.Function):
 
 
 class _TotalKlBeta(torch.autograd.Function):
-    """The summed divergence with its gradient, in double precision."""
+    """The summed divergence with its gradient."""
 
     @staticmethod
     def forward(ctx, concentrations, prior):
-        pair = double(torch.stack((concentrations, prior)))
-        posterior, reference = torch.cat((pair, pair.sum(1, keepdim=True)), 1)
-        excess = posterior - reference
-        log_gamma = gammaln(reference).sub_(gammaln(posterior))
-        per_part = torch.addcmul(log_gamma, excess, digamma(posterior)).sum(1)
-        slopes = excess.mul_(polygamma(1, posterior))
-        ctx.save_for_backward((slopes[:2] - slopes[2]).to(concentrations))
-        return (per_part[0] + per_part[1] - per_part[2]).to(concentrations)
+        total, slopes = total_kl_with_slopes(concentrations, prior)
+        ctx.save_for_backward(slopes)
+        return total
 
     @staticmethod
     @once_differentiable
     def backward(ctx, gradient):  # pyright: ignore[reportIncompatibleMethodOverride]
         return ctx.saved_tensors[0] * gradient, None
+
+
+def total_kl_with_slopes(
+    concentrations: Float[Tensor, "2 units"], prior: Float[Tensor, "2 units"]
+) -> tuple[Float[Tensor, ""], Float[Tensor, "2 units"]]:
+    """The summed divergence and its gradient, outside automatic differentiation; sums in double precision."""
+    pair = double(torch.stack((prior, concentrations)))
+    reference, posterior = torch.cat((pair, pair.sum(1, keepdim=True)), 1)  # of a, of b, and of their sum
+    excess = posterior - reference
+    log_gamma = gammaln(reference).sub_(gammaln(posterior))
+    parts = log_gamma.addcmul_(excess, digamma(posterior))
+    slopes = excess.mul_(polygamma(1, posterior))
+    total = parts[:2].sum() - parts[2].sum()
+    return total.to(concentrations), (slopes[:2] - slopes[2]).to(concentrations)

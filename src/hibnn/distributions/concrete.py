@@ -22,6 +22,11 @@ def sample(
     noise = logistic(
         tuple(logits.shape) if shape is None else shape, generator, dtype=logits.dtype, device=logits.device
     )
+    return from_noise(logits, temperature, noise)
+
+
+def from_noise(logits: Tensor, temperature: float, noise: Tensor) -> tuple[Tensor, Tensor]:
+    """y and z = sigmoid(y) for logistic noise to which the logits broadcast."""
     y = torch.add(logits / temperature, noise, alpha=1 / temperature)
     return y, y.sigmoid()
 

@@ -21,3 +21,15 @@ def logistic(
 ) -> Tensor:
     """Standard logistic draws, log u - log(1 - u); at most 17.4 in size in single precision."""
     return open_uniform(shape, generator, dtype=dtype, device=device).logit_()
+
+
+def mirrored_logistic(
+    shape: tuple[int, int, int], generator: torch.Generator | None, *, dtype: torch.dtype, device: torch.device | str
+) -> Tensor:
+    """Logistic draws in antithetic pairs: along the second dimension the later half is minus the earlier.
+
+    Every entry has its distribution and is independent of all but one, at half the random numbers.
+    """
+    sets, rows, units = shape
+    half = logistic((sets, -(-rows // 2), units), generator, dtype=dtype, device=device)
+    return torch.cat((half, half[:, : rows // 2].neg()), 1)

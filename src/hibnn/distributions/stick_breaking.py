@@ -43,33 +43,48 @@ def sample_log_odds(
 
 
 class _SampleSticks(torch.autograd.Function):
-    """With l the log odds of v: d log v / d l = 1 - v, and stick i enters every pi_k with k >= i."""
+    """Draws of the sticks, differentiable in their concentrations."""
 
     @staticmethod
     def forward(ctx, concentrations, sets, generator, odds):
-        log_gamma, slopes = sample_log_gamma(concentrations, (sets,), generator)
-        log_x, log_y = log_gamma.unbind(1)
-        stick_odds = log_x - log_y
-        slopes.mul_(torch.sigmoid(-stick_odds).unsqueeze(1))
-        log_pi = logsigmoid(stick_odds).cumsum(-1)
-        ctx.odds = odds
-        if not odds:
-            ctx.save_for_backward(slopes)
-            return log_pi
-        complement = _complement(log_pi)
-        ctx.save_for_backward(slopes, complement)
-        return log_pi.sub_(complement.log())
+        value, *saved = draw(concentrations, sets, generator, odds)
+        ctx.save_for_backward(*saved)
+        return value
 
     @staticmethod
     @once_differentiable
     def backward(ctx, gradient):  # pyright: ignore[reportIncompatibleMethodOverride]
-        slopes = ctx.saved_tensors[0]
-        if ctx.odds:
-            gradient = gradient / ctx.saved_tensors[1]
-        from_here_on = gradient.flip(-1).cumsum(-1).flip(-1)
-        to_concentrations = torch.einsum("spk,sk->pk", slopes, from_here_on)
-        to_concentrations[1].neg_()
-        return to_concentrations, None, None, None
+        return pull_back(gradient, *ctx.saved_tensors), None, None, None
+
+
+def draw(
+    concentrations: Float[Tensor, "2 units"], sets: int, generator: torch.Generator | None, odds: bool
+) -> tuple[Tensor, ...]:
+    """log pi or its log odds, outside automatic differentiation, and what `pull_back` needs of them.
+
+    With l the log odds of v: d log v / d l = 1 - v, and stick i enters every pi_k with k >= i.
+    """
+    log_gamma, slopes = sample_log_gamma(concentrations, (sets,), generator)
+    log_x, log_y = log_gamma.unbind(1)
+    stick_odds = log_x.sub_(log_y)
+    log_pi = logsigmoid(stick_odds).cumsum(-1)
+    slopes.mul_(stick_odds.neg_().sigmoid_().unsqueeze(1))
+    if not odds:
+        return log_pi, slopes
+    complement = _complement(log_pi)
+    return log_pi.sub_(complement.log()), slopes, complement
+
+
+def pull_back(
+    gradient: Float[Tensor, "sets units"], slopes: Float[Tensor, "sets 2 units"], complement: Tensor | None = None
+) -> Float[Tensor, "2 units"]:
+    """From the gradient of what `draw` returned to that of the concentrations."""
+    if complement is not None:
+        gradient = gradient / complement
+    from_here_on = gradient.flip(-1).cumsum(-1).flip(-1)
+    to_concentrations = slopes.mul(from_here_on.unsqueeze(1)).sum(0)
+    to_concentrations[1].neg_()
+    return to_concentrations
 
 
 def expected_probabilities(a: Float[Tensor, "*draws units"], b: Float[Tensor, "*draws units"]) -> Tensor:

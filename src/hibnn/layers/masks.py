@@ -14,7 +14,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from hibnn.distributions.concrete import kl_concrete, sample, sample_bernoulli
+from hibnn.distributions.concrete import from_noise, kl_concrete, sample_bernoulli
+from hibnn.distributions.noise import mirrored_logistic
 
 
 class Relaxation(StrEnum):
@@ -30,8 +31,9 @@ class Relaxation(StrEnum):
 def relaxed(
     location: Float[Tensor, "sets units"], rows: int, temperature: float, generator: torch.Generator
 ) -> tuple[Float[Tensor, "rows units"], Float[Tensor, "rows units"]]:
-    """y and z for `rows` examples; set g of the sticks serves the g-th part of them."""
-    y, z = sample(location[:, None], temperature, generator, _shape(location, rows))
+    """y and z for `rows` examples; set g of the sticks serves the g-th part of them, with noise in antithetic pairs."""
+    noise = mirrored_logistic(_shape(location, rows), generator, dtype=location.dtype, device=location.device)
+    y, z = from_noise(location[:, None], temperature, noise)
     return _first(y, rows), _first(z, rows)
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hibnn.layers.masks import Relaxation
+from hibnn.layers.stamps import Timestamps
 from hibnn.learners.network import NetworkOptions, check_option
 from hibnn.learners.schedule import Schedule
 from hibnn.objective import MaskKL
@@ -64,7 +65,7 @@ class BuffetOptions(BayesOptions):
     """of the relaxed masks (the paper's lambda 1)"""
     prior_temperature: float | None = None
     """of the masks' prior (lambda 2); the same unless given"""
-    stick_sets: int = 16
+    stick_sets: int = 8
     """sets of sticks drawn for each minibatch"""
     relaxation: Relaxation = Relaxation.ODDS
     """location of the relaxed masks: the log odds, or log pi as in the paper"""
@@ -74,11 +75,16 @@ class BuffetOptions(BayesOptions):
     """relaxed masks averaged for each example (the paper: 10)"""
     prediction_masks: Literal["hard", "soft"] = "hard"
     """Bernoulli masks, or relaxed and averaged ones as in the authors' program"""
+    timestamps: Timestamps = Timestamps.NONE
+    """draw a task's masks from the sticks it left: soft, or hard, which also keeps its neurons from changing"""
+    owned: float = 0.1
+    """with hard time stamps: a neuron is a task's own where it is on with more than this probability"""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("alpha", "start_alpha", "stick_rate", "temperature", "stick_sets", "averaged_masks"):
             check_option(self, name, getattr(self, name) > 0, "positive")
+        check_option(self, "owned", 0 < self.owned < 1, "between 0 and 1")
         check_option(
             self, "prior_temperature", self.prior_temperature is None or self.prior_temperature > 0, "positive"
         )

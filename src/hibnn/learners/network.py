@@ -1,7 +1,8 @@
 """What all learners with a torch network share: data in memory, heads, optimiser, state."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from enum import StrEnum
 
 import torch
 from torch import Tensor
@@ -29,9 +30,18 @@ class NetworkOptions:
     learning_rate: float = 1e-3
 
     def __post_init__(self) -> None:
+        for field in fields(self):
+            if isinstance(field.default, StrEnum):
+                self._take_word(field.name, type(field.default))
         for name in ("epochs", "batch_size", "width", "depth", "learning_rate"):
             check_option(self, name, getattr(self, name) > 0, "positive")
         check_option(self, "hidden", all(width > 0 for width in self.hidden), "positive widths")
+
+    def _take_word(self, name: str, kind: type[StrEnum]) -> None:
+        """A word from a file becomes the member of the enumeration that it names."""
+        value = getattr(self, name)
+        check_option(self, name, value in list(kind), f"one of {', '.join(kind)}")
+        object.__setattr__(self, name, kind(value))
 
     @property
     def widths(self) -> tuple[int, ...]:

@@ -14,9 +14,10 @@ from torch.nn.functional import cross_entropy
 from hibnn.errors import UserError
 from hibnn.layers.buffet import Buffet, HierarchicalBuffet, IndependentBuffet, Sticks
 from hibnn.layers.masks import hard, relaxed
-from hibnn.learners.base import Prediction, Setting
+from hibnn.learners.base import Prediction, Setting, State
 from hibnn.learners.bayes_options import BayesOptions, BuffetOptions, HierarchicalOptions
 from hibnn.learners.network import NetworkLearner
+from hibnn.learners.timestamps import Stamps
 from hibnn.learners.training import Means, minibatches
 from hibnn.likelihoods import Categorical
 from hibnn.networks.bayesian import BayesianMLP
@@ -45,6 +46,9 @@ class SequentialBayes(NetworkLearner):
             generator=setting.generator("init", "body"),
         )
         super().__init__(options, setting, self.bayesian)
+        self.stamps: Stamps | None = None
+        if self.buffet is not None and isinstance(options, BuffetOptions):
+            self.stamps = Stamps(self.buffet, options.timestamps, options.owned, setting.layout)
 
     @property
     def likelihood_epochs(self) -> int:
@@ -107,6 +111,8 @@ class SequentialBayes(NetworkLearner):
         check_finite(total, terms, self.task, step)
         self.optimiser.zero_grad()
         total.backward()
+        if self.stamps is not None:
+            self.stamps.hold(self.bayesian.hidden_layers())
         self.set_rates(step)
         self.optimiser.step()
         return terms
@@ -149,50 +155,73 @@ class SequentialBayes(NetworkLearner):
     def end(self) -> None:
         super().end()
         self.bayesian.posterior_becomes_prior()
+        if self.stamps is not None:
+            self.stamps.add(self.task)
+
+    def state(self) -> State:
+        state = super().state()
+        if self.stamps is None:
+            return state
+        stamps = self.stamps.state()
+        return State(state.tensors | stamps.tensors, state.facts | stamps.facts)
+
+    def restore(self, state: State) -> None:
+        super().restore(state)
+        if self.stamps is not None:
+            self.stamps.restore(state, self.setting.device)
+
+    def parameter_count(self) -> int:
+        return super().parameter_count() + (0 if self.stamps is None else self.stamps.count())
 
     def predict_batch(self, x: Tensor, head: int, generator: torch.Generator) -> Prediction:
         x = self.preprocess(x)
         if self.options.prediction == "mean":
-            masks = None if self.buffet is None else [pi.expand(len(x), -1) for pi in self.buffet.expected_pi()]
+            pi = self.expected_pi(head)
+            masks = None if pi is None else [one.expand(len(x), -1) for one in pi]
             return Prediction.of_draws(self.bayesian(x, head, masks, None).softmax(-1)[None])
         draws = self.options.prediction_draws
         parts = []
         for rows in x.split(max(1, ROWS_AT_ONCE // draws)):
-            masks = self.prediction_masks(len(rows), draws, generator)
+            masks = self.prediction_masks(len(rows), draws, head, generator)
             logits = self.bayesian(rows, head, masks, generator, draws)
             parts.append(Prediction.of_draws(logits.softmax(-1).unflatten(0, (draws, len(rows)))))
         return Prediction.join(parts)
 
-    def prediction_masks(self, rows: int, draws: int, generator: torch.Generator) -> list[Tensor] | None:
+    def prediction_masks(self, rows: int, draws: int, head: int, generator: torch.Generator) -> list[Tensor] | None:
         """Masks for every draw and example; each draw has sticks of its own."""
-        if self.buffet is None or not isinstance(self.options, BuffetOptions):
+        if self.stamps is None or not isinstance(self.options, BuffetOptions):
             return None
         if self.options.prediction_masks == "hard":
-            drawn = self.buffet.sample_log_odds(draws, generator)
+            drawn = self.stamps.buffet.log_odds(self.stamps.sticks(head), draws, generator)
             return [hard(self.options.relaxation.location(one), draws * rows, generator) for one in drawn]
-        return self.soft_masks(draws * rows, draws, generator)
+        return self.soft_masks(draws * rows, draws, head, generator)
 
-    def soft_masks(self, rows: int, sets: int, generator: torch.Generator) -> list[Tensor]:
+    def soft_masks(self, rows: int, sets: int, head: int, generator: torch.Generator) -> list[Tensor]:
         """Relaxed masks, averaged over as many draws as in training."""
-        assert self.buffet is not None
         options = self.options
+        assert self.stamps is not None
         assert isinstance(options, BuffetOptions)
         total: list[Tensor] = []
         for _ in range(options.averaged_masks):
-            drawn = [options.relaxation.location(one) for one in self.buffet.sample_log_odds(sets, generator)]
-            masks = [relaxed(one, rows, options.temperature, generator)[1] for one in drawn]
+            odds = self.stamps.buffet.log_odds(self.stamps.sticks(head), sets, generator)
+            masks = [relaxed(options.relaxation.location(one), rows, options.temperature, generator)[1] for one in odds]
             total = masks if not total else [one + other for one, other in zip(total, masks, strict=True)]
         return [one / options.averaged_masks for one in total]
 
+    def expected_pi(self, head: int) -> list[Tensor] | None:
+        """E[pi] of each layer under a head."""
+        return None if self.stamps is None else self.stamps.buffet.expected_pi(self.stamps.sticks(head))
+
     def active_units(self) -> list[float] | None:
-        return None if self.buffet is None else [float(pi.sum()) for pi in self.buffet.expected_pi()]
+        pi = self.expected_pi(self.task)
+        return None if pi is None else [float(one.sum()) for one in pi]
 
     def masks(self, examples: int, generator: torch.Generator) -> list[Tensor] | None:
         """Z: relaxed masks for some examples, one matrix a layer; in the paper a neuron is active where z > 0.1."""
-        if self.buffet is None:
+        if self.stamps is None:
             return None
         with torch.no_grad():
-            return self.soft_masks(examples, examples, generator)
+            return self.soft_masks(examples, examples, self.task, generator)
 
     def stick_alphas(self) -> list[Tensor] | None:
         return None if self.buffet is None else [sticks.concentrations()[0].detach() for sticks in self.buffet.each()]
