@@ -1,9 +1,9 @@
 """What lies in run folders, read with patience: runs that are unfinished or damaged are told, not left out.
 
-    done         result.json holds an accuracy and belongs to config.json
-    running, pending, failed, diverged    as status.json says, without a result
-    unfinished   neither a result nor a status
-    damaged      a file cannot be read, or files do not belong together
+done         result.json holds an accuracy and belongs to config.json
+running, pending, failed, diverged    as status.json says, without a result
+unfinished   neither a result nor a status
+damaged      a file cannot be read, or files do not belong together
 """
 
 import json

@@ -7,10 +7,9 @@ import numpy as np
 from markupsafe import Markup
 
 from hibnn.report.page.charts import Dot, Row, Series, lines, rows
-from hibnn.report.page.groups import Group
+from hibnn.report.page.groups import NAMES, Group
 from hibnn.report.page.summary import published_at
 from hibnn.report.style import look
-from hibnn.report.tables.comparison import BENCHMARKS
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ def growth_figures(groups: Sequence[Group]) -> list[Figure]:
 
 
 def _by_place(groups: Iterable[Group]) -> Iterator[tuple[tuple[str, str], list[Group]]]:
-    """Finished groups on test data by benchmark and scenario, or those on validation data where there is nothing else."""
+    """Finished groups by benchmark and scenario: those on test data, or if there are none those on validation data."""
     finished = [group for group in groups if group.finished]
     for place in dict.fromkeys(group.place for group in finished):
         same = [group for group in finished if group.place == place]
@@ -129,4 +128,4 @@ def _methods(series: Sequence[Series]) -> tuple[str, ...]:
 
 
 def _title(place: tuple[str, str]) -> str:
-    return f"{BENCHMARKS.get(place[0], place[0])}, {place[1]}"
+    return f"{NAMES.get(place[0], place[0])}, {place[1]}"

@@ -17,6 +17,8 @@ from hibnn.report.style import LOOKS, look
 from hibnn.report.tables.averages import percent
 from hibnn.report.tables.comparison import BENCHMARKS
 
+NAMES = BENCHMARKS | {"split-digits": "Split digits", "mnist": "MNIST, one task", "fashion-mnist": "Fashion MNIST"}
+"""What benchmarks are called; any other keeps its own name."""
 SCENARIOS = ("task", "domain", "class")
 
 
@@ -61,7 +63,7 @@ class Group:
 
     @property
     def benchmark_name(self) -> str:
-        return BENCHMARKS.get(self.dataset, self.dataset)
+        return NAMES.get(self.dataset, self.dataset)
 
     @property
     def widths_text(self) -> str:
@@ -152,7 +154,7 @@ def _widths(run: StoredRun) -> tuple[int, ...]:
 
 
 def _order(group: Group) -> tuple[Any, ...]:
-    datasets, methods, scenarios = list(BENCHMARKS), list(LOOKS), list(SCENARIOS)
+    datasets, methods, scenarios = list(NAMES), list(LOOKS), list(SCENARIOS)
     places = [
         names.index(name) if name in names else len(names)
         for names, name in ((datasets, group.dataset), (scenarios, group.scenario), (methods, group.method))

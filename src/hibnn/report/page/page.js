@@ -27,7 +27,8 @@ function startSorting() {
     button.addEventListener("click", () => {
       const head = button.closest("th");
       const body = head.closest("table").tBodies[0];
-      const up = head.classList.contains("number") ? head.ariaSort === "descending" : head.ariaSort !== "ascending";
+      const numeric = body.rows[0].cells[head.cellIndex].dataset.v !== undefined;
+      const up = numeric ? head.ariaSort === "descending" : head.ariaSort !== "ascending";
       const rows = [...body.rows].map((row) => [value(row, head.cellIndex), row]);
       rows.sort(([a], [b]) => (a === "") - (b === "") || (up ? compare(a, b) : compare(b, a)));
       body.append(...rows.map(([, row]) => row));

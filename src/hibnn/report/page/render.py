@@ -26,10 +26,9 @@ from hibnn.report.page import charts
 from hibnn.report.page.collect import Collection, collect
 from hibnn.report.page.commands import command_for
 from hibnn.report.page.figures import accuracy_figures, growth_figures, sequence_figures
-from hibnn.report.page.groups import Group, group_records
+from hibnn.report.page.groups import NAMES, Group, group_records
 from hibnn.report.page.summary import Contender, contenders, headline, paper_tables, published_at, verdict, wins
 from hibnn.report.style import BLACK, GREY, LOOKS, OTHER, Look, look
-from hibnn.report.tables.comparison import BENCHMARKS
 
 LIGHTER = {BLACK: "#E8E8E8", GREY: "#A8A8A8", "#0072B2": "#4AA8E8", "#8A7F00": "#F0E442", "#D55E00": "#FF8A3D"}
 """Colours that are too dark for a dark page, and what stands for them there."""
@@ -71,7 +70,7 @@ def page_of(collection: Collection, folders: Sequence[Path], live_version: str =
         damaged=collection.damaged,
         groups=groups,
         seconds=sum(record.run.result.get("seconds") or 0 for record in collection.records if record.run.result),
-        benchmarks=[BENCHMARKS.get(name, name) for name in dict.fromkeys(group.dataset for group in groups)],
+        benchmarks=[NAMES.get(name, name) for name in dict.fromkeys(group.dataset for group in groups)],
         methods=[look(name).name for name in dict.fromkeys(group.method for group in groups)],
         headline=headline(groups),
         wins=wins(groups),

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from hibnn.report.page.groups import Group
+from hibnn.report.page.groups import NAMES, Group
 from hibnn.report.style import look
 from hibnn.report.tables.averages import percent
 from hibnn.report.tables.comparison import BENCHMARKS, BOUNDS, COMPARISONS, OVER_WIDTHS, Comparison
@@ -108,7 +108,7 @@ def wins(groups: Sequence[Group]) -> list[Win]:
             leaders = tuple(one for one in racing if level(racing[0], one))
             others = tuple(one for one in racing if one not in leaders)
             bounds = tuple(one for one in ranked if one.method in BOUNDS)
-            name = BENCHMARKS.get(place[0], place[0])
+            name = NAMES.get(place[0], place[0])
             found.append(Win(name, place[1], leaders, others, bounds, best_published(*place)))
     return found
 
@@ -133,19 +133,14 @@ def best_published(dataset: str, scenario: str) -> str:
 
 
 def paper_tables(groups: Sequence[Group]) -> list[PaperTable]:
-    """The paper's tables on whose benchmarks something was run; cells without runs stay, and say so."""
-    tables = []
+    """The paper's tables to which a run adds a number of its own; cells without runs stay, and say so."""
+    tested = [group for group in groups if group.evaluated_on == "test"]
+    run, tables = {(*group.place, group.method) for group in tested}, []
+    shown: set[Place] = set()
     for comparison in COMPARISONS.values():
-        places = dict.fromkeys(place[:2] for place in published(comparison.name))
-        run = {group.dataset for group in groups if group.evaluated_on == "test" and group.method in comparison.methods}
-        methods = (BOUNDS[0], *comparison.methods, BOUNDS[1])
-        rows = tuple(
-            (BENCHMARKS[dataset], scenario, _cells(comparison, dataset, scenario, methods, groups))
-            for dataset, scenario in places
-            if dataset in run
-        )
-        if rows:
-            tables.append(PaperTable(comparison.title, tuple(look(method).name for method in methods), rows))
+        if run & published(comparison.name).keys() - shown:
+            shown |= published(comparison.name).keys()
+            tables.append(_paper_table(comparison, tested))
     return tables
 
 
@@ -199,6 +194,19 @@ def _verdicts(table: PaperTable) -> list[Verdict]:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def _paper_table(comparison: Comparison, groups: Sequence[Group]) -> PaperTable:
+    """Rows for the data sets that were run, columns for the methods that the paper or we have a number of."""
+    numbers, datasets = published(comparison.name), {group.dataset for group in groups}
+    places = [place for place in dict.fromkeys(one[:2] for one in numbers) if place[0] in datasets]
+    known = {method for *_, method in numbers} | {group.method for group in groups if group.place in places}
+    methods = [method for method in (BOUNDS[0], *comparison.methods, BOUNDS[1]) if method in known]
+    rows = tuple(
+        (BENCHMARKS[dataset], scenario, _cells(comparison, dataset, scenario, methods, groups))
+        for dataset, scenario in places
+    )
+    return PaperTable(comparison.title, tuple(look(method).name for method in methods), rows)
 
 
 def _cells(
