@@ -8,8 +8,9 @@ from matplotlib.figure import Figure
 
 from hibnn.pruning.study import read_study
 from hibnn.report import figures
+from hibnn.report.figures.accuracy import Series
 from hibnn.report.predictions import Predictions, read_predictions
-from hibnn.report.runs import StoredRun, by_method, group, unfinished_note
+from hibnn.report.runs import StoredRun, by_method, check_settings, group, unfinished_note
 from hibnn.report.style import GREY
 
 Runs = Sequence[StoredRun]
@@ -25,7 +26,8 @@ class Drawing:
 
 
 def draw_all(runs: Runs) -> Iterator[Drawing]:
-    """One drawing after another, each made when it is asked for."""
+    """One drawing after another, each made when it is asked for; runs of one method must not mix settings."""
+    check_settings(runs)
     for name, (make, needs) in MAKERS.items():
         drawn = False
         for drawing in make(runs):
@@ -89,18 +91,14 @@ def _alphas(runs: Runs) -> Iterator[Drawing]:
 
 def _matrices(runs: Runs) -> Iterator[Drawing]:
     for title, methods in _by_benchmark(_sequences(runs)):
-        matrices = {name: np.stack([run.matrix for run in _widest(each)]) for name, each in methods.items()}
+        matrices = {key: np.stack([run.matrix for run in each]) for key, each in _series(methods).items()}
         yield Drawing(title, _noted(figures.accuracy_matrices(matrices), runs, title))
 
 
 def _tasks(runs: Runs) -> Iterator[Drawing]:
     for title, methods in _by_benchmark(_sequences(runs)):
-        series = {}
-        for method, same in methods.items():
-            widths = group(same, lambda run: run.widths)
-            for width, each in sorted(widths.items()):
-                series[method, width[0] if len(widths) > 1 else None] = np.stack([run.matrix for run in each])
-        yield Drawing(title, _noted(figures.task_accuracies(series), runs, title))
+        matrices = {key: np.stack([run.matrix for run in each]) for key, each in _series(methods).items()}
+        yield Drawing(title, _noted(figures.task_accuracies(matrices), runs, title))
 
 
 def _widths(runs: Runs) -> Iterator[Drawing]:
@@ -114,7 +112,8 @@ def _widths(runs: Runs) -> Iterator[Drawing]:
 
 def _seconds(runs: Runs) -> Iterator[Drawing]:
     for title, methods in _by_benchmark([run for run in runs if run.finished]):
-        times = {name: np.array([run.number("seconds_per_task") for run in each]) for name, each in methods.items()}
+        series = _series(methods).items()
+        times = {key: np.array([run.number("seconds_per_task") for run in each]) for key, each in series}
         yield Drawing(title, _noted(figures.training_time(times), runs, title))
 
 
@@ -170,7 +169,11 @@ def _by_benchmark(runs: Runs) -> Iterator[tuple[str, dict[str, list[StoredRun]]]
 
 
 def _title(run: StoredRun) -> str:
-    return f"{run.dataset}-{run.scenario}"
+    """What runs of one figure have in common; how they were judged is named where it is not the usual way."""
+    parts = [run.dataset, run.scenario]
+    if run.config["inference"] != "sample":
+        parts.append(run.config["inference"].replace(":", "-"))
+    return "-".join(parts if run.config["evaluate_on"] == "test" else [*parts, run.config["evaluate_on"]])
 
 
 def _pruned(runs: Runs) -> list[StoredRun]:
@@ -185,9 +188,14 @@ def _sequences(runs: Runs) -> list[StoredRun]:
     return [run for run in runs if run.finished and len(run.matrix) > 1]
 
 
-def _widest(runs: Runs) -> list[StoredRun]:
-    widest = max(run.widths for run in runs)
-    return [run for run in runs if run.widths == widest]
+def _series(methods: dict[str, list[StoredRun]]) -> dict[Series, list[StoredRun]]:
+    """Runs by method, and by width where a method has several."""
+    found: dict[Series, list[StoredRun]] = {}
+    for method, same in methods.items():
+        widths = group(same, lambda run: run.widths)
+        for width, each in sorted(widths.items()):
+            found[method, width[0] if len(widths) > 1 else None] = each
+    return found
 
 
 def _pooled(runs: Runs, counts: Callable[[StoredRun], list[np.ndarray]]) -> list[np.ndarray]:

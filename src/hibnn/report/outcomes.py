@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from hibnn.experiments.readout import stored_read_outs
 from hibnn.learners import METHODS
 from hibnn.networks.heads import Layout, layout_for
-from hibnn.report.runs import StoredRun
+from hibnn.report.runs import StoredRun, check_settings
 from hibnn.scenarios import Benchmark, Scenario
 
 
@@ -30,8 +30,10 @@ class Outcome:
 
 
 def outcomes_of(runs: Iterable[StoredRun]) -> list[Outcome]:
-    """Every outcome on test data; runs judged on validation data are left out."""
-    return [outcome for run in runs if run.config["evaluate_on"] == "test" for outcome in _outcomes(run)]
+    """Every outcome on test data; runs judged on validation data are left out, and settings must not be mixed."""
+    judged = [run for run in runs if run.config["evaluate_on"] == "test"]
+    check_settings(judged)
+    return [outcome for run in judged for outcome in _outcomes(run)]
 
 
 def _outcomes(run: StoredRun) -> list[Outcome]:

@@ -4,6 +4,7 @@ A folder is a run if it has a `config.json`. Without a `result.json` the run is 
 figures and tables say so.
 """
 
+import json
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -55,6 +56,12 @@ class StoredRun:
     @property
     def finished(self) -> bool:
         return self.result is not None
+
+    @property
+    def setting(self) -> str:
+        """Everything but the seed that decides the numbers of a run, as one text."""
+        own = {name: value for name, value in self.config.items() if name not in ("seed", "experiment", "hibnn")}
+        return json.dumps(own, sort_keys=True)
 
     def number(self, name: str) -> Any:
         """A value of the result, which a finished run has."""
@@ -110,6 +117,20 @@ def runs_below(folders: Iterable[Path]) -> list[StoredRun]:
         for path in sorted(folder.rglob("config.json")):
             found.setdefault(path.parent.resolve(), read_run(path.parent))
     return list(found.values())
+
+
+def check_settings(runs: Iterable[StoredRun]) -> None:
+    """Refuse to average runs that differ in more than their seeds."""
+    kinds = group(runs, lambda run: (run.method, run.dataset, run.scenario, run.config["inference"], run.widths))
+    for (method, dataset, *_), same in kinds.items():
+        settings = group(same, lambda run: (run.config["evaluate_on"], run.setting))
+        judged = group(same, lambda run: run.config["evaluate_on"])
+        if len(settings) > len(judged):
+            differing = [str(each[0].folder) for each in settings.values()]
+            raise UserError(
+                f"runs of {method} on {dataset} have different settings ({differing[0]} and {differing[1]}, for "
+                "example) and cannot be averaged: name folders that hold one setting each."
+            )
 
 
 def group(items: Iterable[StoredRun], key: Callable[[StoredRun], Key]) -> dict[Key, list[StoredRun]]:

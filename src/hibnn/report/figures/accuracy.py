@@ -21,22 +21,25 @@ from hibnn.report.figures.curves import (
 from hibnn.report.style import Look, look, styled
 
 Matrices = Float[np.ndarray, "seeds tasks tasks"]
+Series = tuple[str, int | None]
+"""A method and a width, or None where it has a single one."""
 WIDTH_MARKERS = ("^", "v", "<", ">", "8", "p")
 
 
 @styled
-def accuracy_matrices(matrices: Mapping[str, Matrices]) -> Figure:
-    """Heat maps of R[i, j] averaged over seeds, a panel for each method."""
+def accuracy_matrices(matrices: Mapping[Series, Matrices]) -> Figure:
+    """Heat maps of R[i, j] averaged over seeds, a panel for each method and width."""
+    looks = series_looks(list(matrices))
     columns = min(4, len(matrices))
     rows = math.ceil(len(matrices) / columns)
     figure = Figure(figsize=(0.7 + 2.3 * columns, 0.3 + 2.5 * rows), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False)
     for axis in axes.flat[len(matrices) :]:
         axis.set_axis_off()
-    for axis, (method, each) in zip(axes.flat, matrices.items(), strict=False):
+    for axis, (key, each) in zip(axes.flat, matrices.items(), strict=False):
         mean = mean_and_error(each)[0]
         draw_matrix(axis, mean)
-        axis.set_title(f"{seeds_label(look(method).name, len(each))}: {100 * mean[-1].mean():.1f} %")
+        axis.set_title(f"{seeds_label(looks[key].name, len(each))}: {100 * mean[-1].mean():.1f} %")
     figure.colorbar(axes.flat[0].images[0], ax=list(axes.flat), label="accuracy", shrink=0.8)
     return figure
 
@@ -57,10 +60,10 @@ def draw_matrix(axis: Axes, matrix: Float[np.ndarray, "tasks tasks"]) -> None:
 
 
 @styled
-def task_accuracies(matrices: Mapping[tuple[str, int | None], Matrices], names: Sequence[str] = ()) -> Figure:
+def task_accuracies(matrices: Mapping[Series, Matrices], names: Sequence[str] = ()) -> Figure:
     """Accuracy on each task against the number of tasks seen, a panel for each task (paper, figures 8, 9, 11, 12).
 
-    A key is a method and a width, or None where a method has a single one.
+    What was not measured is left out of the lines.
     """
     tasks = max(each.shape[-1] for each in matrices.values())
     figure = Figure(figsize=(0.6 + 1.9 * tasks, 3.0), layout="constrained")
@@ -105,12 +108,13 @@ def width_study(vcl: Mapping[int, Sequence[float]], ibnn: Sequence[float]) -> Fi
 
 
 @styled
-def training_time(seconds: Mapping[str, Float[np.ndarray, "seeds tasks"]]) -> Figure:
+def training_time(seconds: Mapping[Series, Float[np.ndarray, "seeds tasks"]]) -> Figure:
     """Seconds of training for a task: a bar for the mean over tasks, a dot for each seed (paper, figure 18)."""
     figure = Figure(figsize=(1.6 + 0.75 * len(seconds), 3.0), layout="constrained")
     axis = figure.subplots()
-    for place, (method, each) in enumerate(seconds.items()):
-        style, by_seed = look(method), np.asarray(each).mean(1)
+    looks = series_looks(list(seconds))
+    for place, (key, each) in enumerate(seconds.items()):
+        style, by_seed = looks[key], np.asarray(each).mean(1)
         mean, error = (float(one) for one in mean_and_error(by_seed))
         axis.bar(place, mean, 0.6, color=pale(style.colour), edgecolor=style.colour, hatch=style.hatch)
         if not np.isnan(error):
@@ -118,15 +122,15 @@ def training_time(seconds: Mapping[str, Float[np.ndarray, "seeds tasks"]]) -> Fi
         axis.plot(
             np.full(len(by_seed), place + 0.2), by_seed, "o", color="white", markeredgecolor="black", markersize=3.5
         )
-    axis.set_xticks(range(len(seconds)), labels=[look(method).name for method in seconds])
+    axis.set_xticks(range(len(seconds)), labels=[looks[key].name for key in seconds])
     axis.grid(False, axis="x")
     axis.set_ylabel("seconds of training a task")
     return figure
 
 
-def series_looks(keys: Sequence[tuple[str, int | None]]) -> dict[tuple[str, int | None], Look]:
+def series_looks(keys: Sequence[Series]) -> dict[Series, Look]:
     """Looks of methods with their widths: the wider, the darker a grey, with a marker of its own."""
-    looks = {}
+    looks: dict[Series, Look] = {}
     for method in dict.fromkeys(method for method, _ in keys):
         widths = sorted(width for name, width in keys if name == method and width is not None)
         own = look(method)

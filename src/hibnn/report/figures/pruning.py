@@ -40,7 +40,7 @@ def pruning_curves(studies: Sequence[Study], rankings: Sequence[Ranking] = ()) -
             row[0].set_ylabel(f"depth {depth}\ntest error (%)")
     for axis, ranking in zip(axes[0], rankings, strict=True):
         axis.set_title(NAMES[ranking])
-    legend_below(figure, axes[0][0])
+    legend_below(figure, axes[0][0], 5)
     return figure
 
 

@@ -110,6 +110,7 @@ def alpha_and_masks(alphas: Mapping[str, Counts], active: Mapping[str, Counts]) 
             draw_boxes(axis, range(1, len(values) + 1), values, look(method))
             number_tasks(axis, len(values), "after task")
         axes[0, column].set_title(look(method).name)
+        axes[1, column].set_title(f"for each {'input' if method == 'bscl' else 'example'}")
     axes[0, 0].set_ylabel("α of the sticks")
     axes[1, 0].set_ylabel("active neurons")
     for axis in axes[1]:

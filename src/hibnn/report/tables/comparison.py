@@ -27,9 +27,9 @@ BENCHMARKS = {
     "difficulty": "increasing difficulty",
 }
 NOTE = (
-    "Accuracy in % on the test sets after the last task: mean ± standard error over seeds, or median (maximum, minimum) "
-    "over widths of the mean over seeds. The paper has five seeds and infers a head once for a whole test set; "
-    '"inference" says how ours is inferred: for each sample, each batch, or a task\'s whole test set.'
+    "Accuracy in % on the test sets after the last task: mean ± standard error over seeds, or median (maximum, "
+    "minimum) over widths of the mean over seeds. The paper has five seeds and infers one head for a whole test set; "
+    "the column inference says how ours is inferred: for each sample, each batch, or a task's whole test set."
 )
 
 

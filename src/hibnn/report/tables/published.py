@@ -12,7 +12,7 @@ Place = tuple[str, str, str]
 def published(table: str) -> dict[Place, dict[str, str]]:
     """A table of the paper: mnist (Table 1), difficulty, den, bscl or sizes; quantities by place, as printed there."""
     found: dict[Place, dict[str, str]] = {}
-    with files(__package__).joinpath("published.csv").open(encoding="utf-8") as file:
+    with files("hibnn.report.tables").joinpath("published.csv").open(encoding="utf-8") as file:
         for line in csv.DictReader(file):
             if line["table"] == table:
                 place = (line["dataset"], line["scenario"], line["method"])

@@ -1,0 +1,173 @@
+"""Stored runs, finished and not, through the commands: nothing is drawn or averaged that is not there."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from hibnn.cli import main
+from hibnn.errors import UserError
+from hibnn.experiments import Experiment, run
+from hibnn.learners import find_method
+from hibnn.pruning.study import read_study
+from hibnn.report.gallery import MAKERS, draw_all
+from hibnn.report.outcomes import outcomes_of
+from hibnn.report.predictions import read_predictions
+from hibnn.report.runs import check_settings, read_run, runs_below, unfinished_note
+from hibnn.scenarios import Scenario
+
+SMALL = {"epochs": 2, "width": 8, "batch_size": 64}
+
+
+def small_run(folder, method="ibnn", seed=0, tasks=2, **options):
+    made = find_method(method).options(**(SMALL | options))
+    experiment = Experiment(
+        method=method, dataset="split-digits", scenario=Scenario.TASK, options=made, seed=seed, tasks=tasks
+    )
+    run(experiment, folder)
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    """Two finished runs of the IBNN, VCL of two widths, BSCL, a deep HIBNN, and one run that has only begun."""
+    root = tmp_path_factory.mktemp("runs")
+    for seed in (0, 1):
+        small_run(root / f"ibnn-{seed}", seed=seed)
+    for width in (4, 8):
+        small_run(root / f"vcl-{width}", "vcl", width=width)
+    small_run(root / "bscl", "bscl", retraining_epochs=1)
+    small_run(root / "hibnn", "hibnn", depth=2)
+    shutil.copytree(root / "ibnn-1", root / "ibnn-2")
+    (root / "ibnn-2" / "result.json").unlink()
+    config = json.loads((root / "ibnn-2" / "config.json").read_text()) | {"seed": 2}
+    (root / "ibnn-2" / "config.json").write_text(json.dumps(config))
+    return root
+
+
+def call(capsys, *words):
+    with pytest.raises(SystemExit) as exit_code:
+        main([str(word) for word in words])
+    captured = capsys.readouterr()
+    return exit_code.value.code, captured.out, captured.err
+
+
+def drawn(stored):
+    return {drawing.name: drawing for drawing in draw_all(runs_below([stored]))}
+
+
+def test_a_run_without_a_result_is_unfinished_and_has_no_numbers(stored):
+    unfinished = read_run(stored / "ibnn-2")
+    assert not unfinished.finished
+    with pytest.raises(UserError, match="unfinished"):
+        unfinished.number("acc")
+    assert unfinished_note(runs_below([stored])) == "unfinished and not shown: IBNN seed 2"
+    assert [one.accuracy for one in outcomes_of([unfinished])] == [None]
+
+
+def test_figures_count_finished_seeds_only_and_name_the_unfinished(stored):
+    figure = drawn(stored)["task-accuracies-split-digits-task"].figure
+    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert labels == ["IBNN (2 seeds)", "HIBNN (1 seed)", "VCL h4 (1 seed)", "VCL h8 (1 seed)", "BSCL (1 seed)"]
+    assert figure.get_supxlabel() == "unfinished and not shown: IBNN seed 2"
+    expected = np.mean([read_run(stored / f"ibnn-{seed}").matrix[:, 0] for seed in (0, 1)], axis=0)
+    assert figure.axes[0].lines[0].get_ydata() == pytest.approx(100 * expected)
+
+
+def test_every_figure_is_drawn_or_its_need_is_named(stored):
+    drawings = drawn(stored)
+    missing = {name for name, one in drawings.items() if one.figure is None}
+    assert missing == {"pruning-curves", "pruning-depth", "reliability", "entropy"}
+    assert "hibnn prune" in drawings["pruning-curves"].reason
+    assert all(any(name.startswith(maker) for name in drawings) for maker in MAKERS)
+
+
+def test_sticks_and_masks_of_every_task_are_stored_for_ibnn_and_bscl(stored):
+    for name in ("ibnn-0", "bscl"):
+        found = read_run(stored / name)
+        assert [len(sets) for sets in found.alphas()] == [1, 1]
+        assert found.alphas()[0][0].shape == (8,)
+        assert found.active()[1][0].shape == ((1000,) if name == "ibnn-0" else (64,))
+    figure = drawn(stored)["alpha-and-masks-split-digits-task"].figure
+    assert [axis.get_title() for axis in figure.axes[:2]] == ["IBNN", "BSCL"]
+
+
+def test_runs_of_different_settings_are_not_averaged(stored, tmp_path):
+    small_run(tmp_path / "other", seed=5, learning_rate=0.5)
+    with pytest.raises(UserError, match="different settings"):
+        check_settings(runs_below([stored, tmp_path]))
+
+
+def test_prune_writes_a_study_that_begins_with_the_runs_own_accuracy(capsys, stored, tmp_path):
+    copy = shutil.copytree(stored / "ibnn-0", tmp_path / "run")
+    words = ("prune", copy, "--percentages", "0", "50", "100", "--figure", tmp_path / "curves.svg")
+    code, out, _ = call(capsys, *words)
+    study = read_study(copy)
+    assert code == 0
+    assert [curve.accuracies[0] for curve in study.curves] == [read_run(copy).number("acc")] * 2
+    assert [curve.removed for curve in study.curves] == [(0, study.weights // 2, study.weights)] * 2
+    assert f"{100 * study.curves[1].accuracies[1]:.2f}" in out
+    assert "<svg" in (tmp_path / "curves.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("ibnn-2",), "no finished run"),
+        (("ibnn-0", "--percentages", "60"), "begin with 0"),
+        (("ibnn-0", "--figure", "x.gif"), "picture format"),
+        (("ibnn-0", "--draws", "0"), "must be positive"),
+        ((), "at least one folder"),
+    ],
+)
+def test_what_cannot_be_pruned_is_refused_in_a_sentence(capsys, stored, words, hint):
+    places = [str(stored / word) if word.startswith("ibnn") else word for word in words]
+    code, _, err = call(capsys, "prune", *places)
+    assert code == 2
+    assert hint in err
+    assert not list(stored.rglob("pruning.json"))
+
+
+def test_a_method_without_gaussian_weights_cannot_be_pruned(capsys, tmp_path):
+    small_run(tmp_path / "run", "finetune")
+    code, _, err = call(capsys, "prune", tmp_path / "run")
+    assert code == 2
+    assert "no Gaussian weights" in err
+
+
+def test_the_figures_command_names_what_it_drew_and_what_it_could_not(capsys, stored, tmp_path):
+    folders = [stored / "ibnn-0", stored / "ibnn-2"]
+    code, out, _ = call(capsys, "figures", *folders, "-o", tmp_path, "--format", "svg")
+    assert code == 0
+    assert (tmp_path / "accuracy-matrices-split-digits-task.svg").exists()
+    assert "not drawn: vcl-width, it needs finished vcl runs of several widths" in out
+    assert "1 of 2 runs are unfinished" in out
+
+
+def test_the_tables_command_writes_every_table_in_every_format(capsys, stored, tmp_path):
+    code, out, _ = call(capsys, "tables", stored, "-o", tmp_path)
+    assert code == 0
+    kinds = {f"{name}.{kind}" for name in ("mnist", "difficulty", "den", "bscl") for kind in ("md", "tex", "csv")}
+    assert {path.name for path in tmp_path.iterdir()} == kinds
+    assert "7 runs, 1 of them unfinished." in out
+
+
+def test_read_outs_are_kept_beside_the_run_and_become_outcomes(capsys, stored, tmp_path):
+    copy = shutil.copytree(stored / "vcl-8", tmp_path / "run")
+    call(capsys, "tables", copy, "-o", tmp_path / "out", "--read-out", "task")
+    found = outcomes_of([read_run(copy)])
+    assert {path.name for path in copy.glob("*-task.json")} == {"class-task.json", "domain-task.json"}
+    assert [(one.scenario, one.inference) for one in found] == [("task", "-"), ("class", "task"), ("domain", "task")]
+
+
+def test_predictions_are_read_as_far_as_they_are_stored(tmp_path):
+    assert read_predictions(tmp_path).missing == (f"{tmp_path.name} has no predictions.safetensors",)
+    tensors = {f"task{task}.probabilities": np.eye(2, dtype=np.float32) for task in (0, 1)}
+    tensors |= {f"task{task}.targets": np.array([0, task]) for task in (0, 1)}
+    save_file(tensors, tmp_path / "predictions.safetensors")
+    found = read_predictions(tmp_path)
+    assert found.probabilities.shape == (4, 2)
+    assert found.targets.tolist() == [0, 0, 0, 1]
+    assert found.known is None
+    assert found.missing == (f"{tmp_path.name} stores no known", f"{tmp_path.name} stores no foreign")
