@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 
 from hibnn.report.style import look
 
-WIDTH, LEFT, RIGHT, TOP, BOTTOM = 420, 46, 12, 12, 40
+WIDTH, LEFT, RIGHT, TOP, BOTTOM = 400, 46, 12, 12, 40
 ROW = 30
 DASHES = {"-": "", "--": "7 4", "-.": "8 3 2 3", ":": "2 3"}
 SHAPES = {

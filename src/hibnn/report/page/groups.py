@@ -3,7 +3,6 @@
 Unfinished runs belong to their group without numbers, so that means are over finished runs and the others are counted.
 """
 
-import json
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ from hibnn.report.style import LOOKS, look
 from hibnn.report.tables.averages import percent
 from hibnn.report.tables.comparison import BENCHMARKS
 
-NAMES = BENCHMARKS | {"split-digits": "Split digits", "mnist": "MNIST, one task", "fashion-mnist": "Fashion MNIST"}
+NAMES = BENCHMARKS | {"split-digits": "Split digits", "mnist": "Whole MNIST", "fashion-mnist": "Fashion MNIST"}
 """What benchmarks are called; any other keeps its own name."""
 SCENARIOS = ("task", "domain", "class")
 
@@ -124,19 +123,13 @@ def group_records(records: Iterable[Record]) -> list[Group]:
     found: dict[tuple[str, ...], list[Member]] = {}
     for record in records:
         config = record.run.config
-        own = (setting_of(record.run), record.run.scenario, str(config.get("inference", "")), "")
+        own = (record.run.setting, record.run.scenario, str(config.get("inference", "")), "")
         found.setdefault(own, []).append(Member(record, record.run.result))
         for one in record.read_outs:
             key = (own[0], str(one["scenario"]), str(one["inference"]), str(one.get("score", "predictive")))
             found.setdefault(key, []).append(Member(record, one))
     groups = sorted((_group(key, members) for key, members in found.items()), key=_order)
     return [replace(one, number=number) for number, one in enumerate(_with_variants(groups))]
-
-
-def setting_of(run: StoredRun) -> str:
-    """Everything but the seed that decides the numbers of a run, as one text."""
-    own = {name: value for name, value in run.config.items() if name not in ("seed", "experiment", "hibnn")}
-    return json.dumps(own, sort_keys=True)
 
 
 def _group(key: tuple[str, ...], members: list[Member]) -> Group:

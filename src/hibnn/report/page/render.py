@@ -37,6 +37,8 @@ LIGHTER = {BLACK: "#E8E8E8", GREY: "#A8A8A8", "#0072B2": "#4AA8E8", "#8A7F00": "
 def write_page(folders: Sequence[Path], path: Path) -> int:
     """Write the page of all runs below some folders; returns how many there are."""
     collection = collect(folders)
+    if not collection.records and not collection.damaged:
+        raise UserError(f"there are no runs below {', '.join(map(str, folders))}.")
     text = page_of(collection, folders)
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
@@ -45,8 +47,6 @@ def write_page(folders: Sequence[Path], path: Path) -> int:
 
 def page_of(collection: Collection, folders: Sequence[Path], live_version: str = "") -> str:
     """The page as text; with a version it asks its server for newer ones."""
-    if not collection.records and not collection.damaged:
-        raise UserError(f"there are no runs below {', '.join(map(str, folders))}.")
     groups = group_records(collection.records)
     style, script = _asset("page.css") + method_colours(), _asset("page.js")
     environment = Environment(
