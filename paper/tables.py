@@ -1,142 +1,154 @@
-"""Write paper/core.md and paper/baselines.md from run files: paper and ours side by side.
+"""Write paper/core.md, whole-mnist.md, baselines.md and pruning.md from run files: paper and ours side by side.
 
-Usage: python paper/tables.py core|whole-mnist|baselines [FOLDER OF RUNS]
+Usage: python paper/tables.py core|whole-mnist|baselines|pruning [FOLDER OF RUNS]
 """
 
 import statistics
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 
-from hibnn.experiments.readout import read_out
-from hibnn.files import read_json, write_json
-from hibnn.report.tables import Result, group, markdown, percent, results_below
+from hibnn.experiments.readout import stored_read_out
+from hibnn.pruning import Ranking
+from hibnn.pruning.study import Study, read_study
+from hibnn.report.figures.pruning import accuracy_at
+from hibnn.report.outcomes import memory, outcomes_of
+from hibnn.report.runs import StoredRun, by_method, group, runs_below
+from hibnn.report.tables.averages import percent
+from hibnn.report.tables.comparison import our_number
+from hibnn.report.tables.published import published_text
+from hibnn.report.tables.table import Table, markdown
 from hibnn.scenarios import Scenario
 
 HERE = Path(__file__).parent
 SPLIT, NOISE, IMAGES, PERMUTED = "split-mnist", "split-mnist-noise", "split-mnist-images", "permuted-mnist"
-CORE = {
-    (SPLIT, "task"): {"ibnn": "95.3 ± 2.0", "vcl": "96.6 (98.0, 93.7)"},
-    (NOISE, "task"): {"ibnn": "95.1 ± 1.1", "vcl": "89.2 (90.3, 86.3)"},
-    (IMAGES, "task"): {"ibnn": "91.6 ± 1.2", "vcl": "87.1 (87.9, 85.7)"},
-    (PERMUTED, "task"): {"ibnn": "95.6 ± 0.2", "vcl": "93.9 (96.8, 86.9)"},
-    (PERMUTED, "domain"): {"ibnn": "93.7 ± 0.6", "vcl": "88.7 (95.1, 75.2)"},
-    (SPLIT, "class"): {"ibnn": "85.5 ± 3.2", "vcl": "69.0 (78.9, 66.3)"},
-    (PERMUTED, "class"): {"ibnn": "93.8 ± 0.3", "vcl": "84.0 (94.1, 40.5)"},
-}
-BASELINES = {
-    ("ewc", "task"): "98.9 (99.0, 94.8)",
-    ("ewc", "domain"): "63.7 (74.8, 63.3)",
-    ("ewc", "class"): "19.9 (21.8, 19.8)",
-    ("si", "task"): "98.1 (99.2, 95.5)",
-    ("si", "domain"): "78.0 (80.1, 72.9)",
-    ("si", "class"): "18.8 (19.6, 15.4)",
-    ("gem", "task"): "98.1 (98.2, 98.0)",
-    ("gem", "domain"): "94.0 (94.8, 92.2)",
-    ("gem", "class"): "89.2 (89.6, 87.8)",
-    ("den", "task"): "99.1 ± 0.1",
-}
+CORE = [(SPLIT, "task"), (NOISE, "task"), (IMAGES, "task"), (PERMUTED, "task"), (PERMUTED, "domain"), (SPLIT, "class"), (PERMUTED, "class")]
 
 
-def core(folder: Path) -> str:
+def core(folder: Path) -> Table:
     """IBNN and VCL; class-IL is read out from the task-IL models and cached beside them."""
-    results = [result for _, result in results_below(folder)]
-    results += [class_read_out(path) for path, one in results_below(folder) if (one["dataset"], "class") in CORE]
+    runs = runs_below([folder])
+    for run in runs:
+        if run.finished and run.scenario == "task" and (run.dataset, "class") in CORE:
+            stored_read_out(run.folder, Scenario.CLASS, "task")
     rows = []
-    for (dataset, scenario), published in CORE.items():
-        for method, number in published.items():
-            cell = [
-                one
-                for one in results
-                if (one["dataset"], one["scenario"], one["method"]) == (dataset, scenario, method)
-            ]
+    for dataset, scenario in CORE:
+        for method in ("ibnn", "vcl"):
+            cell = [one for one in outcomes_of(runs) if (one.dataset, one.scenario, one.method) == (dataset, scenario, method)]
+            same = [run for run in runs if (run.dataset, run.scenario, run.method) == (dataset, scenario, method)]
             if cell:
-                accuracy = percent([one["acc"] for one in cell])
-                rows.append((dataset, scenario, method, number, accuracy, len(cell), neurons(cell), seconds(cell)))
-    header = ("benchmark", "scenario", "method", "paper", "ours", "seeds", "neurons after first → last task", "seconds")
-    return f"""# IBNN and VCL, ours beside the paper
-
-Accuracy in % on the test sets after the last task, mean ± standard error over seeds. Made by `hibnn sweep paper/core.toml
---out runs/core` and `python paper/tables.py core`. Class-IL takes one head for a whole test set, as the paper does
-(`--inference task`). Noise and image backgrounds are regenerated. VCL has width 100 (permuted: 200); the paper gives the
-median (max, min) over four widths. Seconds of training a run, on one thread, while other work shared the machine.
-
-{markdown(header, rows)}"""
-
-
-def class_read_out(folder: Path) -> Result:
-    """Class-IL with one head for a test set, computed once a run."""
-    path = folder / "class-task.json"
-    if not path.exists():
-        if read_json(folder / "result.json")["scenario"] != "task":
-            return {"dataset": None, "scenario": None, "method": None}
-        write_json(path, read_out(folder, Scenario.CLASS, "task"))
-    return read_json(path)
+                number = published_text("mnist", dataset, scenario, method)
+                extra = (neurons(same), seconds(same)) if same else ("-", "same runs")
+                rows.append((dataset, scenario, method, number, our_number(cell), str(len(cell)), *extra))
+    return Table(
+        "IBNN and VCL, ours beside the paper",
+        "Accuracy in % on the test sets after the last task, mean ± standard error over seeds. Made by `hibnn sweep paper/core.toml\n"
+        "--out runs/core` and `python paper/tables.py core`. Class-IL takes one head for a whole test set, as the paper does\n"
+        "(`--inference task`). Noise and image backgrounds are regenerated. VCL has width 100 (permuted: 200); the paper gives the\n"
+        "median (max, min) over four widths. Seconds of training a run, on one thread, while other work shared the machine.",
+        ("benchmark", "scenario", "method", "paper", "ours", "seeds", "neurons after first → last task", "seconds"),
+        tuple(rows),
+    )
 
 
-def whole_mnist(folder: Path) -> str:
+def whole_mnist(folder: Path) -> Table:
     """MNIST as one task: MFVI, IBNN, HIBNN of two layers."""
-    groups = group([result for _, result in results_below(folder)], lambda one: one["method"])
     rows = [
-        (method, percent([one["acc"] for one in cell]), len(cell), neurons(cell), seconds(cell))
-        for method, cell in groups.items()
+        (method, percent([run.number("acc") for run in cell]), str(len(cell)), neurons(cell), seconds(cell))
+        for method, cell in by_method(run for run in runs_below([folder]) if run.finished).items()
     ]
-    header = ("method", "accuracy", "seeds", "neurons in use in each layer, of 200", "seconds")
-    return f"""# MNIST as one task, 784-200-200-10, 20 epochs
+    return Table(
+        "MNIST as one task, 784-200-200-10, 20 epochs",
+        "Made by `hibnn sweep paper/whole-mnist.toml --out runs/whole-mnist` and `python paper/tables.py whole-mnist`. The paper: MFVI 98,\n"
+        "IBNN and HIBNN 95.",
+        ("method", "accuracy", "seeds", "neurons in use in each layer, of 200", "seconds"),
+        tuple(rows),
+    )
 
-Made by `hibnn sweep paper/whole-mnist.toml --out runs/whole-mnist` and `python paper/tables.py whole-mnist`. The paper: MFVI 98,
-IBNN and HIBNN 95.
 
-{markdown(header, rows)}"""
-
-
-def baselines(folder: Path) -> str:
+def baselines(folder: Path) -> Table:
     """Median (max, min) over widths of the mean over seeds, as the paper has it; mean ± standard error without widths."""
-    everything = results_below(folder)
-    for path, result in everything:
-        result["width"] = read_json(path / "config.json")["options"]["width"]
-    results = [result for _, result in everything]
+    runs = runs_below([folder])
     rows = []
-    for (dataset, method, scenario), cell in group(
-        results, lambda one: (one["dataset"], one["method"], one["scenario"])
-    ).items():
-        widths = group(cell, lambda one: one["width"])
-        means = [100 * statistics.mean(one["acc"] for one in same) for same in widths.values()]
-        ours = percent([one["acc"] for one in cell])
-        if len(widths) > 1:
-            ours = f"{statistics.median(means):.1f} ({max(means):.1f}, {min(means):.1f})"
-        number = BASELINES.get((method, scenario), "-") if dataset == SPLIT else "-"
-        rows.append((dataset, method, scenario, number, ours, len({one["seed"] for one in cell}), seconds(cell)))
-    header = ("benchmark", "method", "scenario", "paper", "ours", "seeds", "seconds")
-    return f"""# Peers, ours beside the paper
-
-Accuracy in % after the last task on the test sets. With several widths (10, 50, 100, 400): median (max, min) over widths of
-the mean over seeds; otherwise mean ± standard error. Made by `hibnn sweep paper/baselines.toml --out runs/baselines` and
-`python paper/tables.py baselines`. GEM remembers 1,100 examples; EWC and SI store no examples.
-
-{markdown(header, sorted(rows))}"""
+    for (dataset, method, scenario), same in sorted(group(runs, lambda run: (run.dataset, run.method, run.scenario)).items()):
+        cell = [one for one in outcomes_of(same) if one.scenario == scenario]
+        table = "bscl" if method == "bscl" else "mnist"
+        number = published_text(table, dataset, scenario, method)
+        finished = [run for run in same if run.finished]
+        seeds = str(len({run.seed for run in finished}))
+        rows.append((dataset, method, scenario, number, our_number(cell), seeds, memory(cell), seconds(finished)))
+    return Table(
+        "Peers, ours beside the paper",
+        "Accuracy in % after the last task on the test sets. With several widths (10, 50, 100, 400): median (max, min) over widths of\n"
+        "the mean over seeds; otherwise mean ± standard error. Made by `hibnn sweep paper/baselines.toml --out runs/baselines` and\n"
+        "`python paper/tables.py baselines`. GEM remembers 1,100 examples; EWC and SI store no examples.",
+        ("benchmark", "method", "scenario", "paper", "ours", "seeds", "numbers kept", "seconds"),
+        tuple(rows),
+    )
 
 
-def neurons(cell: list[Result]) -> str:
+def pruning(folder: Path) -> Table:
+    """Accuracy before and after pruning, of the runs below a folder that were pruned."""
+    studies = [study for run in runs_below([folder]) if (study := read_study(run.folder)) is not None]
+    rows = []
+    for (method, depth), same in _studies(studies).items():
+        for ranking in [curve.ranking for curve in same[0].curves]:
+            cells = [_percent(same, ranking, percent) for percent in (0.0, 90.0, 95.0, 98.0)]
+            sparsities = [curve.sparsity for study in same if (curve := study.curve(ranking)) is not None]
+            rows.append((method, str(depth), ranking, *cells, _span(sparsities), str(len(same))))
+    draws = ", ".join(sorted({str(study.draws) for study in studies}))
+    return Table(
+        "MNIST as one task, pruned",
+        "Test accuracy in % after taking away 0, 90, 95 and 98 % of all weights, mean ± standard error over seeds; sparsity is the first\n"
+        "percentage of the grid at which more than 10 points of accuracy are lost. The runs are those of `whole-mnist.md`; made by\n"
+        f"`hibnn prune runs/whole-mnist/*` ({draws} posterior draws) and `python paper/tables.py pruning runs/whole-mnist`.",
+        ("method", "layers", "ranking", "0 %", "90 %", "95 %", "98 %", "sparsity", "seeds"),
+        tuple(rows),
+    )
+
+
+def _studies(studies: Sequence[Study]) -> dict[tuple[str, int], list[Study]]:
+    found: dict[tuple[str, int], list[Study]] = {}
+    for study in studies:
+        found.setdefault((study.method, study.depth), []).append(study)
+    return found
+
+
+def _percent(studies: Sequence[Study], ranking: Ranking, percent: float) -> str:
+    mean, error = accuracy_at(studies, ranking, percent)
+    return f"{mean:.2f} ± {error:.2f}"
+
+
+def _span(values: Sequence[float | None]) -> str:
+    known = [value for value in values if value is not None]
+    if len(known) < len(values):
+        return "not reached"
+    return f"{min(known):g}" if min(known) == max(known) else f"{min(known):g} to {max(known):g}"
+
+
+def neurons(cell: Sequence[StoredRun]) -> str:
     """Expected neurons after the first and the last task, or of every layer if there is one task; mean over seeds."""
-    units = [one.get("active_units_per_task") for one in cell]
-    if not units or any(one is None or one[0] is None for one in units):
+    units = [run.number("active_units_per_task") for run in cell if run.finished]
+    if not units or any(one[0] is None for one in units):
         return "-"
     if len(units[0]) == 1:
         return " + ".join(f"{statistics.mean(one[0][layer] for one in units):.0f}" for layer in range(len(units[0][0])))
     return " → ".join(f"{statistics.mean(sum(one[end]) for one in units):.0f}" for end in (0, -1))
 
 
-def seconds(cell: list[Result]) -> str:
+def seconds(cell: Sequence[StoredRun]) -> str:
     """Mean seconds of training."""
-    return f"{statistics.mean(one['seconds'] for one in cell):.0f}" if "seconds" in cell[0] else "same runs"
+    known = [run.number("seconds") for run in cell if run.finished]
+    return f"{statistics.mean(known):.0f}" if known else "-"
 
+
+TABLES = {"core": core, "whole-mnist": whole_mnist, "baselines": baselines, "pruning": pruning}
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
     name = sys.argv[1]
-    folder = Path(sys.argv[2] if len(sys.argv) > 2 else f"runs/{name}")
-    text = {"core": core, "whole-mnist": whole_mnist, "baselines": baselines}[name](folder)
+    text = markdown(TABLES[name](Path(sys.argv[2] if len(sys.argv) > 2 else f"runs/{name}")))
     (HERE / f"{name}.md").write_text(text)
     print(text)

@@ -71,6 +71,12 @@ def test_pruning_curves_of_several_depths_have_a_row_each():
     assert line(figure.axes[3], "IBNN").get_ydata() == pytest.approx([10, 10, 10, 10])
 
 
+def test_a_method_of_the_deeper_networks_alone_is_in_the_legend():
+    figure = figures.pruning_curves([*STUDIES, study("hibnn", 0, two_rankings(0.9, 0.9, 0.9, 0.9), depth=3)])
+    names = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert names == ["IBNN (2 seeds)", "MFVI (1 seed)", "HIBNN (1 seed)"]
+
+
 def test_curves_that_cannot_be_compared_are_refused():
     other = study("mfvi", 1, two_rankings(0.9, 0.9, 0.9, 0.9), removal=Removal.MEANS)
     with pytest.raises(UserError, match="one removal"):
@@ -84,6 +90,7 @@ def test_the_depth_study_shows_sparsity_and_accuracy_before_and_after():
     sparsity, before, after = figures.depth_study([*STUDIES, deeper]).axes
     assert line(sparsity, "_").get_xdata().tolist() == [2], "never 10 points down at depth 3: no point, not a zero"
     assert line(sparsity, "_").get_ydata().tolist() == [99]
+    assert sparsity.get_title() == "no value: IBNN depth 3 seed 0"
     assert before.lines[0].get_xdata().tolist() == [2, 3]
     assert before.lines[0].get_ydata() == pytest.approx([97, 97])
     assert after.lines[0].get_ydata() == pytest.approx([92, 95])

@@ -53,6 +53,7 @@ def call(capsys, *words):
     return exit_code.value.code, captured.out, captured.err
 
 
+@pytest.fixture(scope="module")
 def drawn(stored):
     return {drawing.name: drawing for drawing in draw_all(runs_below([stored]))}
 
@@ -66,8 +67,8 @@ def test_a_run_without_a_result_is_unfinished_and_has_no_numbers(stored):
     assert [one.accuracy for one in outcomes_of([unfinished])] == [None]
 
 
-def test_figures_count_finished_seeds_only_and_name_the_unfinished(stored):
-    figure = drawn(stored)["task-accuracies-split-digits-task"].figure
+def test_figures_count_finished_seeds_only_and_name_the_unfinished(stored, drawn):
+    figure = drawn["task-accuracies-split-digits-task"].figure
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
     assert labels == ["IBNN (2 seeds)", "HIBNN (1 seed)", "VCL h4 (1 seed)", "VCL h8 (1 seed)", "BSCL (1 seed)"]
     assert figure.get_supxlabel() == "unfinished and not shown: IBNN seed 2"
@@ -75,21 +76,20 @@ def test_figures_count_finished_seeds_only_and_name_the_unfinished(stored):
     assert figure.axes[0].lines[0].get_ydata() == pytest.approx(100 * expected)
 
 
-def test_every_figure_is_drawn_or_its_need_is_named(stored):
-    drawings = drawn(stored)
-    missing = {name for name, one in drawings.items() if one.figure is None}
+def test_every_figure_is_drawn_or_its_need_is_named(drawn):
+    missing = {name for name, one in drawn.items() if one.figure is None}
     assert missing == {"pruning-curves", "pruning-depth", "reliability", "entropy"}
-    assert "hibnn prune" in drawings["pruning-curves"].reason
-    assert all(any(name.startswith(maker) for name in drawings) for maker in MAKERS)
+    assert "hibnn prune" in drawn["pruning-curves"].reason
+    assert all(any(name.startswith(maker) for name in drawn) for maker in MAKERS)
 
 
-def test_sticks_and_masks_of_every_task_are_stored_for_ibnn_and_bscl(stored):
+def test_sticks_and_masks_of_every_task_are_stored_for_ibnn_and_bscl(stored, drawn):
     for name in ("ibnn-0", "bscl"):
         found = read_run(stored / name)
         assert [len(sets) for sets in found.alphas()] == [1, 1]
         assert found.alphas()[0][0].shape == (8,)
         assert found.active()[1][0].shape == ((1000,) if name == "ibnn-0" else (64,))
-    figure = drawn(stored)["alpha-and-masks-split-digits-task"].figure
+    figure = drawn["alpha-and-masks-split-digits-task"].figure
     assert [axis.get_title() for axis in figure.axes[:2]] == ["IBNN", "BSCL"]
 
 
@@ -115,6 +115,7 @@ def test_prune_writes_a_study_that_begins_with_the_runs_own_accuracy(capsys, sto
     ("words", "hint"),
     [
         (("ibnn-2",), "no finished run"),
+        (("ibnn-0", "ibnn-2"), "no finished run"),
         (("ibnn-0", "--percentages", "60"), "begin with 0"),
         (("ibnn-0", "--figure", "x.gif"), "picture format"),
         (("ibnn-0", "--draws", "0"), "must be positive"),

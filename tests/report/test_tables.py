@@ -69,13 +69,18 @@ def test_the_paper_folder_shows_the_same_file():
 
 
 def test_with_several_widths_the_number_is_the_median_of_their_means():
-    cell = [outcome(accuracy, method="vcl", width=width, seed=seed)
-            for width, pair in ((10, (0.5, 0.7)), (50, (0.8, 0.8)), (100, (0.9, 1.0))) for seed, accuracy in enumerate(pair)]  # fmt: skip
+    by_width = {10: (0.5, 0.7), 50: (0.8, 0.8), 100: (0.9, 1.0)}
+    cell = [
+        outcome(accuracy, method="vcl", width=width, seed=seed)
+        for width, pair in by_width.items()
+        for seed, accuracy in enumerate(pair)
+    ]
     assert our_number(cell) == "80.00 (95.00, 60.00)"
 
 
 def test_with_one_width_the_number_is_the_mean_with_its_standard_error():
     assert our_number([outcome(0.9, seed=0), outcome(0.8, seed=1)]) == "85.00 ± 5.00"
+    assert our_number([outcome(0.5)]) == "50.00"
 
 
 def test_unfinished_runs_are_counted_and_never_averaged():

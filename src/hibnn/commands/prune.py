@@ -11,7 +11,7 @@ from rich.table import Table
 
 from hibnn.errors import UserError
 from hibnn.pruning import GRID, Ranking, Removal
-from hibnn.pruning.study import Study, prune_run, write_study
+from hibnn.pruning.study import Study, check_prunable, prune_run, write_study
 from hibnn.report.figures.pruning import pruning_curves
 from hibnn.report.style import format_of, save_figure
 
@@ -48,6 +48,8 @@ def main(arguments: list[str]) -> int:
         raise UserError("the --percentages begin with 0, the whole network, and none exceeds 100.")
     if parsed.figure is not None:
         format_of(parsed.figure)
+    for folder in parsed.runs:
+        check_prunable(folder)
     torch.set_num_threads(parsed.threads)
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())

@@ -51,9 +51,8 @@ def prune_run(
     advance: Callable[[], None] = lambda: None,
 ) -> Study:
     """Prune a finished run by each ranking; `draws` replaces the run's posterior draws where the method draws."""
+    check_prunable(folder)
     experiment, tasks, learner = load_run(folder, prediction_draws=draws)
-    if experiment.method not in PRUNABLE:
-        raise UserError(f"{experiment.method} has no Gaussian weights to prune: choose a run of {', '.join(PRUNABLE)}.")
     granularity = Granularity.parse(experiment.inference)
     curves = tuple(
         pruning_curve(learner, tasks, ranking, removal, percentages, granularity, experiment.score, advance)
@@ -71,6 +70,15 @@ def prune_run(
         str(read_json(folder / "result.json")["experiment"]),
         curves,
     )
+
+
+def check_prunable(folder: Path) -> None:
+    """Refuse a folder without a finished run of a method that can be pruned."""
+    if not (folder / "result.json").exists():
+        raise UserError(f"{folder} holds no finished run: give a folder with a result.json.")
+    method = read_json(folder / "config.json")["method"]
+    if method not in PRUNABLE:
+        raise UserError(f"{method} has no Gaussian weights to prune: choose a run of {', '.join(PRUNABLE)}.")
 
 
 def write_study(folder: Path, study: Study) -> None:

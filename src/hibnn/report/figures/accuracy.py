@@ -78,7 +78,7 @@ def task_accuracies(matrices: Mapping[Series, Matrices], names: Sequence[str] = 
         number_tasks(axis, tasks, "tasks seen")
         axis.set_title(names[task] if names else f"task {task + 1}")
     axes[0].set_ylabel("accuracy (%)")
-    legend_below(figure, axes[0], 6)
+    legend_below(figure, 6)
     return figure
 
 

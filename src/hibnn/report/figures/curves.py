@@ -7,7 +7,7 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from hibnn.report.style import GREY, Look
+from hibnn.report.style import Look
 
 
 def mean_and_error(values: Float[np.ndarray, "seeds ..."]) -> tuple[np.ndarray, np.ndarray]:
@@ -69,15 +69,14 @@ def number_tasks(axis: Axes, tasks: int, label: str) -> None:
     axis.set_xlabel(label)
 
 
-def legend_below(figure: Figure, axis: Axes, columns: int = 4) -> None:
-    """One legend for the whole figure, under it."""
-    handles, labels = axis.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(columns, max(1, len(labels))))
-
-
-def no_data(axis: Axes, words: str = "no data") -> None:
-    """An empty panel that says so."""
-    axis.text(0.5, 0.5, words, transform=axis.transAxes, ha="center", va="center", color=GREY)
+def legend_below(figure: Figure, columns: int = 4) -> None:
+    """One legend for the whole figure, under it: every label of its axes once."""
+    entries = {}
+    for axis in figure.axes:
+        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
+    columns = min(columns, max(1, len(entries)))
+    figure.legend(list(entries.values()), list(entries), loc="outside lower center", ncols=columns)
 
 
 def pale(colour: str) -> tuple[float, float, float]:

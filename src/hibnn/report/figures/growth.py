@@ -4,8 +4,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from hibnn.report.figures.accuracy import draw_matrix
+from hibnn.report.runs import Result
 from hibnn.report.style import look, styled
-from hibnn.report.tables import Result
 
 
 @styled

@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from hibnn.errors import UserError
 from hibnn.pruning import Ranking
 from hibnn.pruning.study import Study
-from hibnn.report.figures.curves import draw_band, draw_points, legend_below, mean_and_error, no_data, seeds_label
-from hibnn.report.style import LOOKS, look, styled
+from hibnn.report.figures.curves import draw_band, draw_points, legend_below, mean_and_error, seeds_label
+from hibnn.report.style import GREY, LOOKS, look, styled
 
 NAMES = {
     Ranking.MAGNITUDE: "by magnitude |μ|",
@@ -40,7 +40,7 @@ def pruning_curves(studies: Sequence[Study], rankings: Sequence[Ranking] = ()) -
             row[0].set_ylabel(f"depth {depth}\ntest error (%)")
     for axis, ranking in zip(axes[0], rankings, strict=True):
         axis.set_title(NAMES[ranking])
-    legend_below(figure, axes[0][0], 5)
+    legend_below(figure, 5)
     return figure
 
 
@@ -74,26 +74,35 @@ def depth_study(studies: Sequence[Study], ranking: Ranking = Ranking.SNR, percen
         (f"accuracy at {percent:g} % pruned (%)", lambda study: _accuracy(study, ranking, percent)),
     ]
     for axis, (label, value) in zip(axes, panels, strict=True):
-        for method in _methods(studies):
+        missing = [
             _draw_by_depth(axis, [study for study in studies if study.method == method], value)
+            for method in _methods(studies)
+        ]
+        if any(missing):
+            axis.set_title(f"no value: {'; '.join(filter(None, missing))}", fontsize=6.5, color=GREY)
         axis.set_xlabel("hidden layers")
         axis.set_ylabel(label)
         axis.set_xticks(sorted({study.depth for study in studies}))
     figure.suptitle(f"pruned {NAMES[ranking]}", fontsize=9.5)
-    legend_below(figure, axes[1])
+    legend_below(figure)
     return figure
 
 
-def _draw_by_depth(axis: Axes, studies: Sequence[Study], value: Callable[[Study], float | None]) -> None:
+def _draw_by_depth(axis: Axes, studies: Sequence[Study], value: Callable[[Study], float | None]) -> str:
+    """Draws a method's means by depth and returns, in words, which of its runs have no value."""
     points: dict[int, list[float]] = {}
+    absent: list[Study] = []
     for study in sorted(studies, key=lambda one: one.depth):
         measured = value(study)
-        if measured is not None:
+        if measured is None:
+            absent.append(study)
+        else:
             points.setdefault(study.depth, []).append(measured)
-    if not points:
-        return no_data(axis)
     style, seeds = look(studies[0].method), len({study.seed for study in studies})
-    draw_points(axis, list(points), [np.array(one) for one in points.values()], style, seeds_label(style.name, seeds))
+    if points:
+        values = [np.array(one) for one in points.values()]
+        draw_points(axis, list(points), values, style, seeds_label(style.name, seeds))
+    return "; ".join(f"{style.name} depth {one.depth} seed {one.seed}" for one in absent)
 
 
 def accuracy_at(studies: Sequence[Study], ranking: Ranking, percent: float) -> tuple[float, float]:
