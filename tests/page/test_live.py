@@ -4,8 +4,13 @@ import re
 import threading
 import urllib.error
 import urllib.request
+from http.server import ThreadingHTTPServer
+
+import pytest
 
 from fabricated import fabricate
+from hibnn.commands import watch
+from hibnn.errors import UserError
 from hibnn.report.page.live import LivePage, server_of
 
 
