@@ -27,6 +27,8 @@ def accuracy_figures(groups: Sequence[Group]) -> list[Figure]:
     figures = []
     for place, same in _by_place(groups):
         entries = [_row(key, each) for key, each in _by_kind(same).items()]
+        if len(same) == 1 and len(same[0].finished) == 1 and entries[0].paper is None:
+            continue  # one number is no comparison
         title = _title(place)
         said = "; ".join(f"{entry.name} {max(dot.value for dot in entry.dots):.2f} %" for entry in entries)
         paper = " Diamonds beneath are the paper's." if any(entry.paper for entry in entries) else ""

@@ -81,7 +81,7 @@ class Group:
 
     @property
     def _way(self) -> str:
-        parts = [] if self.shown_inference == "-" else [f"a head for each {self.inference}"]
+        parts = [] if self.shown_inference == "-" else [f"head inferred by {self.inference}"]
         return ", ".join(parts + ["validation data"] * (self.evaluated_on != "test"))
 
     def values(self, name: str) -> list[float]:

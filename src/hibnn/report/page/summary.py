@@ -61,6 +61,10 @@ class Win:
     bounds: tuple[Contender, ...]
     paper: str
 
+    @property
+    def contested(self) -> bool:
+        return len(self.leaders) + len(self.others) > 1
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -147,11 +151,14 @@ def paper_tables(groups: Sequence[Group]) -> list[PaperTable]:
 def headline(groups: Sequence[Group]) -> list[str]:
     """The outcome in a sentence or two."""
     sentences = []
-    races = [win for win in wins(groups) if win.others or len(win.leaders) > 1]
+    won = wins(groups)
+    races = [win for win in won if win.contested]
     first = Counter(one.method for win in races for one in {each.method: each for each in win.leaders}.values())
     if races:
         parts = [f"{look(method).name} in {count}" for method, count in first.most_common()]
         sentences.append(f"Best, or level with the best, of {_count(len(races), 'comparison')}: {', '.join(parts)}.")
+    elif won:
+        sentences += [_outcome(win) for win in won[:3]]
     verdicts = Counter(found for table in paper_tables(groups)[:1] for found in _verdicts(table))
     if verdicts:
         parts = [f"{verdicts[one]} {one}" for one in Verdict if verdicts[one]]
@@ -190,6 +197,14 @@ def centre(cell: dict[str, str]) -> float:
 
 def _verdicts(table: PaperTable) -> list[Verdict]:
     return [found for *_, cells in table.rows for cell in cells for _, found in cell.ours if found is not None]
+
+
+def _outcome(win: Win) -> str:
+    """What the only contender of a benchmark came to."""
+    only = win.leaders[0]
+    neurons = only.groups[0].neurons
+    size = "" if neurons is None else f", with {neurons[-1]:.0f} neurons in use"
+    return f"{only.label} ends at {only.text} % on {win.benchmark}, {win.scenario} scenario{size}."
 
 
 def _count(number: int, noun: str) -> str:
