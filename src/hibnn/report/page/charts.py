@@ -4,7 +4,7 @@ Everything that has an exact value carries it in `data-tip`, which the page show
 Words are escaped by `markupsafe`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup, escape
@@ -125,7 +125,7 @@ def swatch(method: str) -> Markup:
     ).format(css_class(method), DASHES.get(style.line, "") or "none", SHAPES.get(style.marker, SHAPES["o"]))
 
 
-def _paper(entry: Row, across, y: float) -> list[Markup]:
+def _paper(entry: Row, across: Callable[[float], float], y: float) -> list[Markup]:
     if entry.paper is None:
         return []
     value, low, high = (across(number) for number in entry.paper)

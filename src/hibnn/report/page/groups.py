@@ -18,7 +18,7 @@ from hibnn.report.tables.comparison import BENCHMARKS
 
 NAMES = BENCHMARKS | {"split-digits": "Split digits", "mnist": "Whole MNIST", "fashion-mnist": "Fashion MNIST"}
 """What benchmarks are called; any other keeps its own name."""
-SCENARIOS = ("task", "domain", "class")
+SCENARIOS: tuple[str, ...] = ("task", "domain", "class")
 
 
 @dataclass(frozen=True)
