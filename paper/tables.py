@@ -11,9 +11,8 @@ from pathlib import Path
 import torch
 
 from hibnn.experiments.readout import stored_read_out
-from hibnn.pruning import Ranking
+from hibnn.pruning import GRID, Ranking
 from hibnn.pruning.study import Study, read_study
-from hibnn.report.figures.pruning import accuracy_at
 from hibnn.report.outcomes import memory, outcomes_of
 from hibnn.report.runs import StoredRun, by_method, group, runs_below
 from hibnn.report.tables.averages import percent
@@ -95,18 +94,27 @@ def pruning(folder: Path) -> Table:
     rows = []
     for (method, depth), same in _studies(studies).items():
         for ranking in [curve.ranking for curve in same[0].curves]:
-            cells = [_percent(same, ranking, percent) for percent in (0.0, 90.0, 95.0, 98.0)]
+            cells = [_percent(same, ranking, pruned) for pruned in (0.0, 90.0, 95.0, 98.0)]
             sparsities = [curve.sparsity for study in same if (curve := study.curve(ranking)) is not None]
             rows.append((method, str(depth), ranking, *cells, _span(sparsities), str(len(same))))
-    draws = ", ".join(sorted({str(study.draws) for study in studies}))
     return Table(
         "MNIST as one task, pruned",
         "Test accuracy in % after taking away 0, 90, 95 and 98 % of all weights, mean ± standard error over seeds; sparsity is the first\n"
         "percentage of the grid at which more than 10 points of accuracy are lost. The runs are those of `whole-mnist.md`; made by\n"
-        f"`hibnn prune runs/whole-mnist/*` ({draws} posterior draws) and `python paper/tables.py pruning runs/whole-mnist`.",
+        f"`{_command(studies)}` and `python paper/tables.py pruning runs/whole-mnist`.",
         ("method", "layers", "ranking", "0 %", "90 %", "95 %", "98 %", "sparsity", "seeds"),
         tuple(rows),
     )
+
+
+def _command(studies: Sequence[Study]) -> str:
+    """The command that makes these studies."""
+    first = studies[0]
+    rankings = dict.fromkeys(curve.ranking for study in studies for curve in study.curves)
+    words = ["hibnn prune runs/whole-mnist/*", "--rankings", *rankings, "--draws", str(first.draws)]
+    if first.curves[0].percentages != GRID:
+        words += ["--percentages", *(f"{percent:g}" for percent in first.curves[0].percentages)]
+    return " ".join(words)
 
 
 def _studies(studies: Sequence[Study]) -> dict[tuple[str, int], list[Study]]:
@@ -116,9 +124,10 @@ def _studies(studies: Sequence[Study]) -> dict[tuple[str, int], list[Study]]:
     return found
 
 
-def _percent(studies: Sequence[Study], ranking: Ranking, percent: float) -> str:
-    mean, error = accuracy_at(studies, ranking, percent)
-    return f"{mean:.2f} ± {error:.2f}"
+def _percent(studies: Sequence[Study], ranking: Ranking, pruned: float) -> str:
+    curves = [curve for study in studies if (curve := study.curve(ranking)) is not None]
+    found = [curve.accuracies[curve.percentages.index(pruned)] for curve in curves if pruned in curve.percentages]
+    return percent(found) if found else "-"
 
 
 def _span(values: Sequence[float | None]) -> str:

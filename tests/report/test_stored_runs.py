@@ -164,11 +164,24 @@ def test_read_outs_are_kept_beside_the_run_and_become_outcomes(capsys, stored, t
 
 def test_predictions_are_read_as_far_as_they_are_stored(tmp_path):
     assert read_predictions(tmp_path).missing == (f"{tmp_path.name} has no predictions.safetensors",)
-    tensors = {f"task{task}.probabilities": np.eye(2, dtype=np.float32) for task in (0, 1)}
-    tensors |= {f"task{task}.targets": np.array([0, task]) for task in (0, 1)}
+    tensors = {"task0.probabilities": np.full((2, 3), 1 / 3, np.float16), "task0.targets": np.array([0, 2], np.int16)}
+    tensors |= {"task1.probabilities": np.eye(2, dtype=np.float16), "task1.targets": np.array([0, 1], np.int16)}
     save_file(tensors, tmp_path / "predictions.safetensors")
     found = read_predictions(tmp_path)
-    assert found.probabilities.shape == (4, 2)
-    assert found.targets.tolist() == [0, 0, 0, 1]
+    assert found.probabilities.sum(1) == pytest.approx(np.ones(4), abs=1e-12)
+    assert found.probabilities[2:].tolist() == [[1, 0, 0], [0, 1, 0]]
+    assert found.targets.tolist() == [0, 2, 0, 1]
     assert found.known is None
-    assert found.missing == (f"{tmp_path.name} stores no known", f"{tmp_path.name} stores no foreign")
+    assert found.missing[-1] == f"{tmp_path.name} stores no entropies of foreign data"
+
+
+def test_stored_predictions_become_figures_of_uncertainty(stored, tmp_path):
+    copy = shutil.copytree(stored / "ibnn-0", tmp_path / "run")
+    probabilities, targets = np.array([[0.9, 0.1], [0.2, 0.8]], np.float16), np.array([0, 0])
+    known, foreign = np.array([0.1, 0.2]), np.array([0.5, 0.6])
+    tensors = {"task0.probabilities": probabilities, "task0.targets": targets, "task0.entropy": known}
+    save_file(tensors | {"foreign0.entropy": foreign}, copy / "predictions.safetensors")
+    drawings = {drawing.name: drawing.figure for drawing in draw_all(runs_below([copy]))}
+    curve = drawings["reliability-split-digits-task"].axes[0].lines[1].get_ydata()
+    assert curve[~np.isnan(curve)].tolist() == [0, 1]
+    assert drawings["entropy-split-digits-task"].axes[0].get_title() == "IBNN: AUROC 1.000"

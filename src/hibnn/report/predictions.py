@@ -1,13 +1,14 @@
-"""Stored predictions of a run: probabilities, targets and entropies, task by task, as far as they are there.
+"""Stored predictions of a run: probabilities, targets and entropies of all tasks, as far as they are there.
 
-task{t}.probabilities (examples, classes), task{t}.targets (examples), task{t}.entropy (examples),
-and foreign.entropy or task{t}.foreign.entropy for foreign data
+task{t}.probabilities (examples, classes), task{t}.targets, task{t}.entropy, and foreign{t}.entropy of foreign data
+under the head of task t
 """
 
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from jaxtyping import Float
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
@@ -34,24 +35,31 @@ def read_predictions(folder: Path) -> Predictions:
         tensors = load_file(path)
     except (SafetensorError, OSError) as error:
         return Predictions(None, None, None, None, (f"{path} cannot be read ({error})",))
+    probabilities = _tasks(tensors, "task", "probabilities")
     parts = {
-        "probabilities": _joined(tensors, "probabilities"),
-        "targets": _joined(tensors, "targets"),
-        "known": _joined(tensors, "entropy"),
-        "foreign": _joined(tensors, "foreign.entropy", "foreign_entropy"),
+        "probabilities": _distributions(probabilities) if probabilities else None,
+        "targets": _joined(_tasks(tensors, "task", "targets")),
+        "known": _joined(_tasks(tensors, "task", "entropy")),
+        "foreign": _joined(_tasks(tensors, "foreign", "entropy")),
     }
-    missing = tuple(f"{folder.name} stores no {name}" for name, value in parts.items() if value is None)
+    names = {"known": "entropies of its own data", "foreign": "entropies of foreign data"}
+    missing = tuple(f"{folder.name} stores no {names.get(name, name)}" for name, one in parts.items() if one is None)
     return Predictions(**parts, missing=missing)
 
 
-def _joined(tensors: dict[str, np.ndarray], *endings: str) -> np.ndarray | None:
-    """Tensors named `task{t}.ending` one after another, or the one named `ending`; None if there is none."""
-    for ending in endings:
-        if ending in tensors:
-            return tensors[ending]
-        found = []
-        while f"task{len(found)}.{ending}" in tensors:
-            found.append(tensors[f"task{len(found)}.{ending}"])
-        if found and len({one.shape[1:] for one in found}) == 1:
-            return np.concatenate(found)
-    return None
+def _tasks(tensors: dict[str, np.ndarray], kind: str, ending: str) -> list[np.ndarray]:
+    found: list[np.ndarray] = []
+    while (name := f"{kind}{len(found)}.{ending}") in tensors:
+        found.append(tensors[name])
+    return found
+
+
+def _joined(parts: list[np.ndarray]) -> np.ndarray | None:
+    return np.concatenate(parts) if parts else None
+
+
+def _distributions(parts: list[np.ndarray]) -> Float[np.ndarray, "examples classes"]:
+    """Probabilities of all tasks in as many columns as the largest has; half precision no longer sums to one."""
+    columns = max(one.shape[1] for one in parts)
+    wide = np.concatenate([np.pad(one.astype(float), ((0, 0), (0, columns - one.shape[1]))) for one in parts])
+    return wide / wide.sum(1, keepdims=True)
