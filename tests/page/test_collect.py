@@ -34,6 +34,9 @@ def test_every_run_has_the_status_its_files_say(tmp_path):
         ("result.json", result(0.9) | {"experiment": "other"}, "another experiment"),
         ("result.json", result(0.9) | {"acc": None}, "no accuracy"),
         ("result.json", result(0.9) | {"accuracy_matrix": [[1, 2]]}, "square"),
+        ("result.json", result(0.9) | {"accuracy_matrix": [["x"]]}, "numbers between 0 and 1"),
+        ("result.json", result(0.9) | {"active_units_per_task": [["x"]]}, "no numbers"),
+        ("result.json", result(0.9) | {"active_units_per_task": [3]}, "no lists"),
     ],
 )
 def test_files_that_make_no_sense_are_damage_with_a_reason(tmp_path, name, content, reason):

@@ -101,6 +101,22 @@ def test_a_command_makes_the_same_experiment(tmp_path):
         assert made.digest == Experiment.from_json(json.loads(json.dumps(config))).digest
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"options": {}},
+        {"options": {"hidden": ["a"], "width": None, "depth": 2}},
+        {"dataset": "elsewhere", "method": "ewc"},
+        {"scenario": "unheard-of", "inference": None, "evaluate_on": None},
+        {"options": {"hidden": [], "width": 3, "depth": 1, "nested": {"a": [1, None]}}, "hibnn": None},
+    ],
+)
+def test_settings_of_other_versions_and_programs_still_make_a_page(tmp_path, changes):
+    fabricate(tmp_path / "run", **changes)
+    assert write_page([tmp_path], tmp_path / "page.html") == 1
+    assert "90.00" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
 def test_an_empty_folder_gives_one_sentence_and_no_file(tmp_path, capsys):
     (tmp_path / "runs").mkdir()
     with pytest.raises(SystemExit) as exit_code:

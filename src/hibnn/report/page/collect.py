@@ -8,7 +8,7 @@ damaged      a file cannot be read, or files do not belong together
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -111,8 +111,8 @@ def progress(path: Path) -> str:
         return ""
     epoch = lines[-1].get("epoch")
     where = f"task {lines[-1]['task'] + 1}" + (f", epoch {epoch + 1}" if isinstance(epoch, int) else " learned")
-    rows: list[Sequence[float]] = [line["accuracies"] for line in lines if line.get("accuracies")]
-    if not rows:
+    rows = [line["accuracies"] for line in lines if isinstance(line.get("accuracies"), list) and line["accuracies"]]
+    if not rows or not all(map(is_number, rows[-1])):
         return where
     return f"{where}; accuracy so far {100 * sum(rows[-1]) / len(rows[-1]):.2f} % on tasks 1 to {len(rows[-1])}"
 
@@ -153,9 +153,25 @@ def _check_result(result: dict[str, Any], config: dict[str, Any]) -> None:
     if not _is_fraction(result.get("acc")):
         raise ValueError("result.json has no accuracy between 0 and 1")
     matrix = result.get("accuracy_matrix")
-    if not isinstance(matrix, list) or not all(isinstance(row, list) and len(row) == len(matrix) for row in matrix):
+    if not _is_table(matrix) or not all(len(row) == len(matrix) for row in matrix):
         raise ValueError("result.json has no square accuracy matrix")
+    if not all(value is None or _is_fraction(value) for row in matrix for value in row):
+        raise ValueError("the accuracy matrix holds more than numbers between 0 and 1")
+    units = result.get("active_units_per_task") or []
+    if not isinstance(units, list) or not all(one is None or _is_table([one]) for one in units):
+        raise ValueError("result.json has neurons in use that are no lists of numbers")
+    if not all(is_number(value) for one in units if one is not None for value in one):
+        raise ValueError("result.json has neurons in use that are no numbers")
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value from a file is a finite number."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(row, list) for row in value)
 
 
 def _is_fraction(value: Any) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value) and 0 <= value <= 1
+    return is_number(value) and 0 <= value <= 1

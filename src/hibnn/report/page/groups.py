@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hibnn.report.page.collect import Record
+from hibnn.report.page.collect import Record, is_number
 from hibnn.report.runs import StoredRun
 from hibnn.report.style import LOOKS, look
 from hibnn.report.tables.averages import percent
@@ -86,7 +86,7 @@ class Group:
 
     def values(self, name: str) -> list[float]:
         """A number of every finished run that has it."""
-        return [one[name] for one in self.finished if isinstance(one.get(name), int | float)]
+        return [one[name] for one in self.finished if is_number(one.get(name))]
 
     def mean(self, name: str) -> float | None:
         values = self.values(name)
@@ -141,9 +141,10 @@ def _group(key: tuple[str, ...], members: list[Member]) -> Group:
 
 def _widths(run: StoredRun) -> tuple[int, ...]:
     try:
-        return run.widths
+        widths = run.widths
     except (KeyError, TypeError):
         return ()
+    return widths if all(isinstance(width, int) for width in widths) else ()
 
 
 def _order(group: Group) -> tuple[Any, ...]:

@@ -204,7 +204,8 @@ function startContents() {
   const watcher = new IntersectionObserver((entries) => {
     for (const entry of entries) {
       if (!entry.isIntersecting) continue;
-      for (const [id, link] of links) link.toggleAttribute("aria-current", id === entry.target.id);
+      for (const link of links.values()) link.removeAttribute("aria-current");
+      links.get(entry.target.id)?.setAttribute("aria-current", "location");
     }
   }, { rootMargin: "-10% 0px -80% 0px" });
   for (const section of all("main > section")) watcher.observe(section);

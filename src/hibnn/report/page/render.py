@@ -23,7 +23,7 @@ from hibnn import __version__
 from hibnn.errors import UserError
 from hibnn.files import replacing
 from hibnn.report.page import charts
-from hibnn.report.page.collect import Collection, collect
+from hibnn.report.page.collect import Collection, Record, collect, is_number
 from hibnn.report.page.commands import command_for
 from hibnn.report.page.figures import accuracy_figures, growth_figures, sequence_figures
 from hibnn.report.page.groups import NAMES, Group, group_records
@@ -57,6 +57,7 @@ def page_of(collection: Collection, folders: Sequence[Path], live_version: str =
         lstrip_blocks=True,
     )
     environment.filters |= {"percent": _percent, "duration": duration, "swatch": charts.swatch, "pretty": _pretty}
+    environment.filters["number"] = lambda numbers, name: numbers[name] if is_number(numbers.get(name)) else None
     environment.filters["called"] = lambda method: look(method).name
     return environment.get_template("page.html.j2").render(
         policy=_policy(style, script, bool(live_version)),
@@ -69,7 +70,7 @@ def page_of(collection: Collection, folders: Sequence[Path], live_version: str =
         counts=Counter(record.status for record in collection.records),
         damaged=collection.damaged,
         groups=groups,
-        seconds=sum(record.run.result.get("seconds") or 0 for record in collection.records if record.run.result),
+        seconds=sum(sum(group.values("seconds")) for group in groups if not group.read_out),
         benchmarks=[NAMES.get(name, name) for name in dict.fromkeys(group.dataset for group in groups)],
         methods=[look(name).name for name in dict.fromkeys(group.method for group in groups)],
         headline=headline(groups),
@@ -85,7 +86,8 @@ def page_of(collection: Collection, folders: Sequence[Path], live_version: str =
             ("growth", "How the network grew", growth_figures(groups)),
         ],
         explorer=explorer_data(groups),
-        environments=_environments(collection),
+        environments=(environments := environments_of(collection.records)),
+        environment_number=lambda record: list(environments).index(environment_text(record)) + 1,
         command_for=command_for,
         css_class=charts.css_class,
     )
@@ -127,13 +129,16 @@ def _verdict(one: Contender) -> str:
     return str(verdict(one, published_at(*first.place, first.method)[0]) or "")
 
 
-def _environments(collection: Collection) -> list[tuple[dict[str, Any], int]]:
-    """Each environment once, with how many runs were made in it; runs that stored none count under an empty one."""
-    seen: Counter[str] = Counter()
-    for record in collection.records:
-        known = record.environment or {"hibnn": record.run.config.get("hibnn", "unknown")}
-        seen[json.dumps(known, sort_keys=True)] += 1
-    return [(json.loads(text), count) for text, count in seen.most_common()]
+def environments_of(records: Sequence[Record]) -> dict[str, tuple[dict[str, Any], int]]:
+    """Each environment once, the commonest first, with how many runs were made in it."""
+    seen = Counter(environment_text(record) for record in records)
+    return {text: (json.loads(text), count) for text, count in seen.most_common()}
+
+
+def environment_text(record: Record) -> str:
+    """The environment of a run as one text; of runs that stored none only the version of hibnn is known."""
+    known = record.environment or {"hibnn": record.run.config.get("hibnn", "unknown")}
+    return json.dumps(known, sort_keys=True)
 
 
 def _policy(style: str, script: str, live: bool) -> str:
