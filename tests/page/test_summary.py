@@ -62,3 +62,12 @@ def test_the_headline_counts_wins_and_verdicts(tmp_path):
     first, second = headline(groups_of(small_study(tmp_path)))
     assert first == "Best, or level with the best, of 1 comparison: IBNN in 1."
     assert second == "Of 3 numbers that the paper has too, ours are: 1 level, 2 below."
+
+
+def test_several_settings_of_one_method_compete_under_their_own_names(tmp_path):
+    for width, acc in ((50, 0.7), (100, 0.8)):
+        fabricate(tmp_path / str(width), acc, options={"width": width, "depth": 1, "hidden": []})
+    assert [(one.label, one.text) for one in contenders(groups_of(tmp_path))] == [
+        ("IBNN, 50", "70.00"),
+        ("IBNN, 100", "80.00"),
+    ]

@@ -152,7 +152,7 @@ def _check_result(result: dict[str, Any], config: dict[str, Any]) -> None:
         raise ValueError("result.json belongs to another experiment than config.json")
     if not _is_fraction(result.get("acc")):
         raise ValueError("result.json has no accuracy between 0 and 1")
-    matrix = result.get("accuracy_matrix")
+    matrix: Any = result.get("accuracy_matrix")
     if not _is_table(matrix) or not all(len(row) == len(matrix) for row in matrix):
         raise ValueError("result.json has no square accuracy matrix")
     if not all(value is None or _is_fraction(value) for row in matrix for value in row):

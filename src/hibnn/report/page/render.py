@@ -10,6 +10,7 @@ import json
 import shlex
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -87,7 +88,7 @@ def page_of(collection: Collection, folders: Sequence[Path], live_version: str =
         ],
         explorer=explorer_data(groups),
         environments=(environments := environments_of(collection.records)),
-        environment_number=lambda record: list(environments).index(environment_text(record)) + 1,
+        environment_number=lambda record: environments[environment_text(record)].number,
         command_for=command_for,
         css_class=charts.css_class,
     )
@@ -129,10 +130,19 @@ def _verdict(one: Contender) -> str:
     return str(verdict(one, published_at(*first.place, first.method)[0]) or "")
 
 
-def environments_of(records: Sequence[Record]) -> dict[str, tuple[dict[str, Any], int]]:
-    """Each environment once, the commonest first, with how many runs were made in it."""
-    seen = Counter(environment_text(record) for record in records)
-    return {text: (json.loads(text), count) for text, count in seen.most_common()}
+@dataclass(frozen=True)
+class Surroundings:
+    """An environment, its number on the page, and how many runs were made in it."""
+
+    number: int
+    values: dict[str, Any]
+    runs: int
+
+
+def environments_of(records: Sequence[Record]) -> dict[str, Surroundings]:
+    """Each environment once, the commonest first."""
+    seen = Counter(environment_text(record) for record in records).most_common()
+    return {text: Surroundings(place, json.loads(text), count) for place, (text, count) in enumerate(seen, start=1)}
 
 
 def environment_text(record: Record) -> str:

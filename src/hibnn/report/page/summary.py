@@ -31,15 +31,22 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Contender:
-    """A number that competes: one group, or the median over the widths of a method that has no width of its own."""
+    """A number that competes: one group, or the median over the widths of a method that has no width of its own.
+
+    `setting` tells it from others of its method, if there are any.
+    """
 
     method: str
-    label: str
+    setting: str
     inference: str
     groups: tuple[Group, ...]
     text: str
     value: float | None
     error: float | None
+
+    @property
+    def label(self) -> str:
+        return f"{look(self.method).name}, {self.setting}" if self.setting else look(self.method).name
 
     @property
     def link(self) -> int:
@@ -238,7 +245,7 @@ def _cells(
 
 
 def _single(group: Group, inference: str, several: bool) -> Contender:
-    parts = (group.method_name, group.widths_text if several else "", group.variant)
+    parts = (group.widths_text if several else "", group.variant)
     mean, error = group.mean("acc"), group.error
     return Contender(
         group.method,
@@ -257,10 +264,10 @@ def _over_widths(method: str, inference: str, same: Sequence[Group]) -> Contende
     if len(finished) < 2:
         text = percent(finished[0].values("acc")) if finished else "unfinished"
         value = 100 * (finished[0].mean("acc") or 0) if finished else None
-        return Contender(method, look(method).name, inference, tuple(finished or same), text, value, None)
+        return Contender(method, "", inference, tuple(finished or same), text, value, None)
     means = [100 * (group.mean("acc") or 0) for group in finished]
     middle = finished[(len(finished) - 1) // 2]
     text = f"{statistics.median(means):.2f} ({means[-1]:.2f}, {means[0]:.2f})"
     ordered = (middle, *(group for group in same if group is not middle))
     error = None if middle.error is None else 100 * middle.error
-    return Contender(method, look(method).name, inference, ordered, text, statistics.median(means), error)
+    return Contender(method, "", inference, ordered, text, statistics.median(means), error)
