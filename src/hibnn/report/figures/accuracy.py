@@ -61,7 +61,7 @@ def draw_matrix(axis: Axes, matrix: Float[np.ndarray, "tasks tasks"]) -> None:
 
 @styled
 def task_accuracies(matrices: Mapping[Series, Matrices], names: Sequence[str] = ()) -> Figure:
-    """Accuracy on each task against the number of tasks seen, a panel for each task (paper, figures 8, 9, 11, 12).
+    """Accuracy on each task against the number of tasks seen, a panel for each task (paper, figures 12, 13, 15, 16).
 
     What was not measured is left out of the lines.
     """
@@ -109,7 +109,7 @@ def width_study(vcl: Mapping[int, Sequence[float]], ibnn: Sequence[float]) -> Fi
 
 @styled
 def training_time(seconds: Mapping[Series, Float[np.ndarray, "seeds tasks"]]) -> Figure:
-    """Seconds of training for a task: a bar for the mean over tasks, a dot for each seed (paper, figure 18)."""
+    """Seconds of training for a task: a bar for the mean over tasks, a dot for each seed (paper, figure 17)."""
     figure = Figure(figsize=(1.6 + 0.75 * len(seconds), 3.0), layout="constrained")
     axis = figure.subplots()
     looks = series_looks(list(seconds))

@@ -24,7 +24,7 @@ TICKS = (0, 60, 80, 90, 95, 98, 99, 99.8)
 
 @styled
 def pruning_curves(studies: Sequence[Study], rankings: Sequence[Ranking] = ()) -> Figure:
-    """Test error against the percentage pruned: a column a ranking, a row a depth (paper, figures 2, 13, 15, 16)."""
+    """Test error against the percentage pruned: a column a ranking, a row a depth (paper, figures 2, 8, 9, 11, 19)."""
     _check_one_kind(studies)
     made = {curve.ranking for study in studies for curve in study.curves}
     rankings = rankings or [ranking for ranking in Ranking if ranking in made]
@@ -52,7 +52,8 @@ def draw_pruning(axis: Axes, studies: Sequence[Study], ranking: Ranking) -> None
         if found:
             errors = np.array([[100 * (1 - accuracy) for accuracy in curve.accuracies] for curve in found])
             style = look(method)
-            draw_band(axis, found[0].percentages, errors, style, seeds_label(style.name, len(found)), every=3)
+            label, spacing = seeds_label(style.name, len(found)), max(1, errors.shape[1] // 11)
+            draw_band(axis, found[0].percentages, errors, style, label, spacing)
     axis.set_xscale("function", functions=(_spread, _gather))
     axis.set_xticks(TICKS, labels=[f"{tick:g}" for tick in TICKS])
     axis.minorticks_off()
@@ -64,7 +65,7 @@ def draw_pruning(axis: Axes, studies: Sequence[Study], ranking: Ranking) -> None
 
 @styled
 def depth_study(studies: Sequence[Study], ranking: Ranking = Ranking.SNR, percent: float = 95.0) -> Figure:
-    """Sparsity, accuracy before pruning and accuracy at `percent` % pruned against depth (paper, figures 4, 14)."""
+    """Sparsity, accuracy before pruning and accuracy at `percent` % pruned against depth (paper, figures 4, 10)."""
     _check_one_kind(studies)
     figure = Figure(figsize=(9.0, 3.0), layout="constrained")
     axes = figure.subplots(1, 3)

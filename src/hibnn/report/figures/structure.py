@@ -64,7 +64,7 @@ def mask_matrices(matrices: Mapping[str, Sequence[Float[np.ndarray, "examples un
 
 @styled
 def active_neurons_by_task(counts: Mapping[str, Counts], method: str = "ibnn") -> Figure:
-    """Active neurons after each task, a panel for each benchmark (paper, figures 6, 10)."""
+    """Active neurons after each task, a panel for each benchmark (paper, figures 6, 14)."""
     figure = Figure(figsize=(0.6 + 3.0 * len(counts), 2.8), layout="constrained")
     axes = figure.subplots(1, len(counts), squeeze=False)[0]
     for axis, (title, tasks) in zip(axes, counts.items(), strict=True):
@@ -102,7 +102,7 @@ def inferred_structure(structures: Mapping[str, Sequence[Counts]], tasks: Sequen
 
 @styled
 def alpha_and_masks(alphas: Mapping[str, Counts], active: Mapping[str, Counts]) -> Figure:
-    """Above, a_k of the sticks after each task; below, active neurons: a column for each method (paper, figure 17)."""
+    """Above, a_k of the sticks after each task; below, active neurons: a column for each method (paper, figure 18)."""
     figure = Figure(figsize=(0.6 + 2.8 * len(alphas), 4.4), layout="constrained")
     axes = figure.subplots(2, len(alphas), squeeze=False)
     for column, method in enumerate(alphas):
