@@ -1,6 +1,7 @@
 """Folders of runs are read as they are: finished, under way, failed or damaged."""
 
 import json
+import os
 
 import pytest
 
@@ -48,6 +49,13 @@ def test_files_that_make_no_sense_are_damage_with_a_reason(tmp_path, name, conte
 def test_a_run_that_claims_to_be_done_without_a_result_is_damaged(tmp_path):
     fabricate(tmp_path, None, "done")
     assert "no result.json" in collect([tmp_path]).damaged[0].reason
+
+
+def test_a_run_that_no_longer_touches_its_status_is_silent(tmp_path):
+    fabricate(tmp_path, None, "running")
+    os.utime(tmp_path / "status.json", (0, 0))
+    (record,) = collect([tmp_path]).records
+    assert (record.status, record.message) == ("silent", "as the test says; no sign of life since 1970-01-01 00:00 UTC")
 
 
 def test_a_folder_named_twice_counts_once_and_a_missing_one_is_a_sentence(tmp_path):

@@ -2,14 +2,17 @@
 
 done         result.json holds an accuracy and belongs to config.json
 running, pending, failed, diverged    as status.json says, without a result
+silent       said to be running, but status.json, which a running run touches every few seconds, has long been still
 unfinished   neither a result nor a status
 damaged      a file cannot be read, or files do not belong together
 """
 
 import json
 import math
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,8 @@ from hibnn.experiments.readout import stored_read_outs
 from hibnn.files import read_json
 from hibnn.report.runs import StoredRun
 
+SILENCE = 120.0
+"""Seconds after which a run that does not touch its status.json is no longer called running."""
 TAIL = 65_536
 """How much of the end of metrics.jsonl is read to see how far a run has come."""
 
@@ -97,6 +102,11 @@ def _unfinished(folder: Path, status: dict[str, Any]) -> tuple[str, str]:
     if word == "done":
         raise ValueError("status.json says done, but there is no result.json")
     parts = [str(status.get("message") or ""), progress(folder / "metrics.jsonl")]
+    if word == "running":
+        touched = (folder / "status.json").stat().st_mtime
+        if time.time() - touched > SILENCE:
+            word = "silent"
+            parts.append(f"no sign of life since {datetime.fromtimestamp(touched, UTC):%Y-%m-%d %H:%M UTC}")
     return word, "; ".join(part for part in parts if part)
 
 
