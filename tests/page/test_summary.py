@@ -59,9 +59,10 @@ def test_validation_runs_are_neither_ranked_nor_compared(tmp_path):
 
 
 def test_the_headline_counts_wins_and_verdicts(tmp_path):
-    first, second = headline(groups_of(small_study(tmp_path)))
+    fabricate(small_study(tmp_path) / "other-table", 0.9, dataset="difficulty")
+    first, second = headline(groups_of(tmp_path))
     assert first == "Best, or level with the best, of 1 comparison: IBNN in 1."
-    assert second == "Of 3 numbers that the paper has too, ours are: 1 level, 2 below."
+    assert second == "Of 4 numbers that the paper has too, ours are: 1 above, 1 level, 2 below."
 
 
 def test_several_settings_of_one_method_compete_under_their_own_names(tmp_path):

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from hibnn import __version__
@@ -50,17 +50,7 @@ def page_of(collection: Collection, folders: Sequence[Path], live_version: str =
     """The page as text; with a version it asks its server for newer ones."""
     groups = group_records(collection.records)
     style, script = _asset("page.css") + method_colours(), _asset("page.js")
-    environment = Environment(
-        loader=PackageLoader("hibnn.report.page", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"percent": _percent, "duration": duration, "swatch": charts.swatch, "pretty": _pretty}
-    environment.filters["number"] = lambda numbers, name: numbers[name] if is_number(numbers.get(name)) else None
-    environment.filters["called"] = lambda method: look(method).name
-    return environment.get_template("page.html.j2").render(
+    return _template().render(
         policy=_policy(style, script, bool(live_version)),
         style=Markup(style),
         script=Markup(script),
@@ -100,7 +90,6 @@ def explorer_data(groups: Sequence[Group]) -> list[dict[str, Any]]:
         {
             "place": f"{group.benchmark_name}, {group.scenario}",
             "name": group.label,
-            "group": group.number,
             "matrix": [[None if np.isnan(value) else round(10_000 * value) for value in row] for row in group.matrix],
             "neurons": None if group.neurons is None else [round(value, 1) for value in group.neurons],
         }
@@ -123,6 +112,25 @@ def duration(seconds: float | None) -> str:
     if seconds < 60:
         return f"{seconds:.1f} s"
     return f"{seconds / 60:.1f} min" if seconds < 3600 else f"{seconds / 3600:.1f} h"
+
+
+def _template() -> Template:
+    environment = Environment(
+        loader=PackageLoader("hibnn.report.page", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "percent": _percent,
+        "duration": duration,
+        "pretty": _pretty,
+        "number": lambda numbers, name: numbers[name] if is_number(numbers.get(name)) else None,
+        "swatch": charts.swatch,
+        "called": lambda method: look(method).name,
+    }
+    return environment.get_template("page.html.j2")
 
 
 def _verdict(one: Contender) -> str:

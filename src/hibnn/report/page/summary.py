@@ -166,7 +166,7 @@ def headline(groups: Sequence[Group]) -> list[str]:
         sentences.append(f"Best, or level with the best, of {_count(len(races), 'comparison')}: {', '.join(parts)}.")
     elif won:
         sentences += [_outcome(win) for win in won[:3]]
-    verdicts = Counter(found for table in paper_tables(groups)[:1] for found in _verdicts(table))
+    verdicts = Counter(_verdicts(paper_tables(groups)).values())
     if verdicts:
         parts = [f"{verdicts[one]} {one}" for one in Verdict if verdicts[one]]
         total = _count(sum(verdicts.values()), "number")
@@ -202,8 +202,11 @@ def centre(cell: dict[str, str]) -> float:
     return float(cell.get("mean", cell.get("median", "nan")))
 
 
-def _verdicts(table: PaperTable) -> list[Verdict]:
-    return [found for *_, cells in table.rows for cell in cells for _, found in cell.ours if found is not None]
+def _verdicts(tables: Iterable[PaperTable]) -> dict[int, Verdict]:
+    """The verdict on each of our numbers, once, by what it links to; the first table that has it decides."""
+    cells = [cell for table in tables for *_, row in table.rows for cell in row]
+    judged = [(one.link, found) for cell in cells for one, found in cell.ours if found is not None]
+    return dict(reversed(judged))
 
 
 def _outcome(win: Win) -> str:
