@@ -106,9 +106,11 @@ def test_permutations_are_stored_with_the_run(capsys, tmp_path):
     assert np.load(tmp_path / "permutations.npy", allow_pickle=False).shape == (1, 784)
 
 
-def test_the_demo_ends_with_a_matrix_and_a_picture(tmp_path):
+def test_the_demo_ends_with_a_matrix_a_picture_and_a_page(tmp_path):
     command = [sys.executable, "-m", "hibnn", "demo", "--out", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "after task" in done.stdout
     assert "task 5/5 (8/9)" in done.stderr
     assert (tmp_path / "accuracy.png").read_bytes().startswith(b"\x89PNG")
+    assert str(tmp_path / "report.html") in done.stdout
+    assert "Split digits" in (tmp_path / "report.html").read_text(encoding="utf-8")

@@ -24,6 +24,8 @@ COMMANDS = {
     "prune": "see how accurate finished runs stay as weights are taken away",
     "figures": "draw every figure that stored runs allow",
     "tables": "write the paper's tables with our numbers beside them",
+    "report": "write one page with everything stored runs say",
+    "watch": "serve that page on this machine while runs go on",
     "methods": "list the methods, what each stores, and its options",
     "data": "list, fetch and verify data sets",
     "bench": "measure how long a training step takes",

@@ -11,6 +11,7 @@ from hibnn.display import matrix_table, open_display
 from hibnn.experiments import Experiment, run
 from hibnn.presets import options_for
 from hibnn.report.figures import growth_figure, save_figure
+from hibnn.report.page import write_page
 from hibnn.scenarios import Scenario
 
 
@@ -19,7 +20,7 @@ class DemoArguments:
     """Watch a network learn the digits 0/1, 2/3, 4/5, 6/7, 8/9 in turn."""
 
     out: Path = Path("runs/demo")
-    """folder for the results and the picture"""
+    """folder for the results, the picture and the page"""
     quiet: bool = False
 
 
@@ -39,4 +40,9 @@ def main(arguments: list[str]) -> int:
     picture = parsed.out / "accuracy.png"
     save_figure(growth_figure(result), picture)
     console.print(f"The picture is in {picture}.", highlight=False)
+    page = parsed.out / "report.html"
+    write_page([parsed.out], page)
+    console.print(
+        f"The page with everything is {page.resolve()}: open it in a browser.", highlight=False, soft_wrap=True
+    )
     return 0

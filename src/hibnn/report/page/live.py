@@ -1,0 +1,106 @@
+"""The page served on this machine while runs go on.
+
+The server listens on the loopback address alone and answers only requests that name it, so that no page of another site
+can read from it through a name of its own. It has two answers: the page at `/`, and at `/version` a word that changes
+when a run's files do, for which the page asks every few seconds.
+"""
+
+import hashlib
+import os
+import threading
+import time
+from collections.abc import Sequence
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from hibnn.errors import UserError
+from hibnn.report.page.collect import collect, run_folders
+from hibnn.report.page.render import page_of
+
+ADDRESS = "127.0.0.1"
+NAMES = (ADDRESS, "localhost")
+
+
+class LivePage:
+    """The page of some folders, made anew when it is asked for and their runs have changed."""
+
+    def __init__(self, folders: Sequence[Path], seconds_between_looks: float = 3.0) -> None:
+        self.folders, self.pause = folders, seconds_between_looks
+        self.lock = threading.Lock()
+        self.looked, self.seen = 0.0, ""
+        self.made, self.text = "", ""
+
+    def version(self) -> str:
+        """What the runs look like now, or did a moment ago."""
+        with self.lock:
+            return self._look()
+
+    def page(self) -> str:
+        """The page of the newest version."""
+        with self.lock:
+            version = self._look()
+            if version != self.made:
+                self.text = page_of(collect(self.folders), self.folders, live_version=version)
+                self.made = version
+            return self.text
+
+    def _look(self) -> str:
+        if not self.seen or time.monotonic() - self.looked > self.pause:
+            self.seen, self.looked = stamp(self.folders), time.monotonic()
+        return self.seen
+
+
+def stamp(folders: Sequence[Path]) -> str:
+    """A hash of the files of runs and when they changed; of status.json, which a running run touches, the content."""
+    digest = hashlib.sha256()
+    for folder in run_folders(folders):
+        for entry in sorted(os.scandir(folder), key=lambda one: one.name):
+            if not entry.name.endswith((".json", ".jsonl")):
+                continue
+            try:
+                content = Path(entry.path).read_bytes() if entry.name == "status.json" else entry.stat().st_mtime_ns
+            except FileNotFoundError:
+                continue
+            digest.update(f"{entry.path} {content!r}\n".encode(errors="surrogateescape"))
+    return digest.hexdigest()[:16]
+
+
+def server_of(page: LivePage, port: int) -> ThreadingHTTPServer:
+    """A server of a page, on the loopback address; port 0 takes any that is free."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            host = self.headers.get("Host", "")
+            if host not in {f"{name}:{self.server.server_port}" for name in NAMES}:  # pyright: ignore[reportAttributeAccessIssue]
+                self._answer(HTTPStatus.MISDIRECTED_REQUEST, "this server answers to its own address only.\n")
+                return
+            answers = {"/": (page.page, "text/html"), "/version": (page.version, "text/plain")}
+            if self.path not in answers:
+                self._answer(HTTPStatus.NOT_FOUND, "there is only the page, at /.\n")
+                return
+            make, kind = answers[self.path]
+            try:
+                self._answer(HTTPStatus.OK, make(), kind)
+            except UserError as error:
+                self._answer(HTTPStatus.SERVICE_UNAVAILABLE, f"{error}\n")
+
+        def _answer(self, status: HTTPStatus, text: str, kind: str = "text/plain") -> None:
+            body = text.encode()
+            self.send_response(status)
+            self.send_header("Content-Type", f"{kind}; charset=utf-8")
+            self.send_header("Content-Length", str(len(body)))
+            self.send_header("Cache-Control", "no-store")
+            self.send_header("X-Content-Type-Options", "nosniff")
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Requests are not worth a line each."""
+
+    try:
+        return ThreadingHTTPServer((ADDRESS, port), Handler)
+    except OSError as error:
+        raise UserError(
+            f"port {port} cannot be used ({error.strerror}): choose another --port, or 0 for any."
+        ) from None
