@@ -59,6 +59,7 @@ def _from_file(path: Path, method: str, dataset: str, scenario: Scenario) -> dic
     for option in values:
         if option not in own:
             raise unknown(f"option of {method} in {path}:", option, own)
+    find_method(method).options(**values)  # refuses wrong values before anything runs
     return preset(content.get("preset", "default"), method, dataset, scenario) | values
 
 

@@ -94,10 +94,10 @@ def read_out(
 
 def learn_inference(companion: TaskInference, tasks: Benchmark, learner: Learner) -> None:
     """Learn and calibrate an inference of tasks for a network that has learned them all."""
-    sizes = list(learner.head_sizes)
+    sizes, portions = list(learner.head_sizes), list(learner.portions)
     for number, task in enumerate(tasks.tasks[: len(sizes)]):
         part, held = held_out_part(task, learner.setting.seed)
         companion.begin(part.train.load(), held)
-        learner.head_sizes = sizes[: number + 1]  # as it stood when the task was learned
+        learner.head_sizes, learner.portions = sizes[: number + 1], portions[: number + 1]  # as when it was learned
         companion.end(learner, held)
-    learner.head_sizes = sizes
+    learner.head_sizes, learner.portions = sizes, portions
