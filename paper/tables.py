@@ -24,7 +24,15 @@ from hibnn.scenarios import Scenario
 
 HERE = Path(__file__).parent
 SPLIT, NOISE, IMAGES, PERMUTED = "split-mnist", "split-mnist-noise", "split-mnist-images", "permuted-mnist"
-CORE = [(SPLIT, "task"), (NOISE, "task"), (IMAGES, "task"), (PERMUTED, "task"), (PERMUTED, "domain"), (SPLIT, "class"), (PERMUTED, "class")]
+CORE = [
+    (SPLIT, "task"),
+    (NOISE, "task"),
+    (IMAGES, "task"),
+    (PERMUTED, "task"),
+    (PERMUTED, "domain"),
+    (SPLIT, "class"),
+    (PERMUTED, "class"),
+]
 
 
 def core(folder: Path) -> Table:
@@ -36,7 +44,11 @@ def core(folder: Path) -> Table:
     rows = []
     for dataset, scenario in CORE:
         for method in ("ibnn", "vcl"):
-            cell = [one for one in outcomes_of(runs) if (one.dataset, one.scenario, one.method) == (dataset, scenario, method)]
+            cell = [
+                one
+                for one in outcomes_of(runs)
+                if (one.dataset, one.scenario, one.method) == (dataset, scenario, method)
+            ]
             same = [run for run in runs if (run.dataset, run.scenario, run.method) == (dataset, scenario, method)]
             if cell:
                 number = published_text("mnist", dataset, scenario, method)
@@ -72,7 +84,9 @@ def baselines(folder: Path) -> Table:
     """Median (max, min) over widths of the mean over seeds, as the paper has it; mean ± standard error without widths."""
     runs = runs_below([folder])
     rows = []
-    for (dataset, method, scenario), same in sorted(group(runs, lambda run: (run.dataset, run.method, run.scenario)).items()):
+    for (dataset, method, scenario), same in sorted(
+        group(runs, lambda run: (run.dataset, run.method, run.scenario)).items()
+    ):
         cell = [one for one in outcomes_of(same) if one.scenario == scenario]
         table = "bscl" if method == "bscl" else "mnist"
         number = published_text(table, dataset, scenario, method)
@@ -201,8 +215,17 @@ def time_stamps(folder: Path) -> Table:
         "Time stamps",
         "IBNN in the task scenario, in % on the test sets after the last task, mean ± standard error over seeds. Made by `hibnn sweep\n"
         "paper/time-stamps.toml --out runs/time-stamps` and `python paper/tables.py time-stamps`. The paper's IBNN has no stamps: 95.3,\n"
-        "95.1, 91.6; its DEN, with stamps: 99.1, 94.9, 89.8.",
-        ("benchmark", "time stamps", "accuracy", "forgetting", "neurons after first → last task", "numbers kept", "seeds", "seconds"),
+        "95.1, 91.6.",
+        (
+            "benchmark",
+            "time stamps",
+            "accuracy",
+            "forgetting",
+            "neurons after first → last task",
+            "numbers kept",
+            "seeds",
+            "seconds",
+        ),
         tuple(rows),
     )
 
