@@ -17,7 +17,7 @@ from hibnn.likelihoods import Gaussian
 from hibnn.networks.ensemble import Ensemble, at_the_means, drawn
 
 Mode = Literal["sample", "mean"]
-NUMBERS_AT_ONCE = 1_000_000
+NUMBERS_AT_ONCE = 200_000
 
 
 @dataclass(frozen=True)
@@ -64,21 +64,42 @@ def class_predictions(model: Model, x: np.ndarray, heads: Sequence[int], way: Wa
     learner = model.learner
     if type(learner) is not SequentialBayes:
         return [learner.predict(inputs, head, learner.setting.generator("ensemble", head)) for head in heads]
-    parts = [[Prediction.of_draws(one.softmax(-1)) for one in outputs] for outputs in blocks(model, inputs, heads, way)]
-    return [Prediction.join(head) for head in zip(*parts, strict=True)]
+    answers = [empty_prediction(len(inputs), learner.head_sizes[head]) for head in heads]
+    start = 0
+    for outputs in blocks(model, inputs, heads, way):
+        rows = slice(start, start + outputs[0].shape[-2])
+        for whole, one in zip(answers, outputs, strict=True):
+            part = Prediction.of_draws(one.softmax(-1))
+            whole.probabilities[rows] = part.probabilities
+            whole.expected_entropy[rows] = part.expected_entropy
+            whole.votes[rows] = part.votes
+        start = rows.stop
+    return answers
+
+
+def empty_prediction(rows: int, classes: int) -> Prediction:
+    """Room for all rows, taken before the blocks: small results between freed blocks would scatter the memory."""
+    return Prediction(
+        torch.empty(rows, classes, dtype=torch.float64),
+        torch.empty(rows, dtype=torch.float64),
+        torch.empty(rows, classes, dtype=torch.float64),
+    )
 
 
 def moments(model: Model, x: np.ndarray, heads: Sequence[int], way: Way) -> list[RealMixture]:
     """Mean, variance of the posterior and variance of the noise from every head, in standardised targets."""
-    parts = [
-        [(one.mean(0)[:, 0], one.var(0, correction=0)[:, 0]) for one in outputs]
-        for outputs in blocks(model, torch.from_numpy(x), heads, way)
-    ]
     assert isinstance(model.learner, SequentialBayes)
+    whole = torch.empty(len(heads), 2, len(x), dtype=torch.float64)
+    start = 0
+    for outputs in blocks(model, torch.from_numpy(x), heads, way):
+        rows = slice(start, start + outputs[0].shape[-2])
+        for (mean, variance), one in zip(whole, outputs, strict=True):
+            mean[rows] = one[..., 0].mean(0)
+            variance[rows] = one[..., 0].var(0, correction=0)
+        start = rows.stop
     answers = []
-    for head, pieces in zip(heads, zip(*parts, strict=True), strict=True):
+    for head, (mean, variance) in zip(heads, whole, strict=True):
         noise = model.learner.bayesian.noise[head]
         assert isinstance(noise, Gaussian)
-        mean, variance = (torch.cat(one) for one in zip(*pieces, strict=True))
         answers.append(RealMixture(mean, variance, noise.log_noise.detach().exp().expand(len(mean))))
     return answers
