@@ -32,9 +32,7 @@ def main() -> None:
     print(f"mean uncertainty in nats: {known.total.mean():.2f} for 6 to 8, {unknown.total.mean():.2f} for nines")
     right = model.predict(test_x[rows], task="6 to 8") == test_y[rows]
     sure = known.total < np.median(known.total)
-    print(
-        f"of 6 to 8, {right[sure].mean():.0%} of the surer half are right, {right[~sure].mean():.0%} of the rest"
-    )
+    print(f"of 6 to 8, {right[sure].mean():.0%} of the surer half are right, {right[~sure].mean():.0%} of the rest")
 
 
 if __name__ == "__main__":
