@@ -1,7 +1,4 @@
 import math
-import runpy
-import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -10,8 +7,6 @@ from torch import Tensor
 from hibnn.errors import UserError
 from hibnn.factorisation import cambridge_bars, factorise
 from statistics_helpers import assert_mean
-
-EXAMPLE = Path(__file__).parent.parent / "examples" / "cambridge_bars.py"
 
 
 def seeded(seed: int) -> torch.Generator:
@@ -159,11 +154,3 @@ def test_bars_refuse_no_images_and_negative_noise(generator):
         cambridge_bars(0, generator=generator)
     with pytest.raises(UserError, match="standard deviation"):
         cambridge_bars(5, noise=-0.1, generator=generator)
-
-
-def test_the_example_prints_the_number_and_draws_a_picture(tmp_path, monkeypatch, capsys):
-    picture = tmp_path / "bars.png"
-    monkeypatch.setattr(sys, "argv", [str(EXAMPLE), str(picture)])
-    runpy.run_path(str(EXAMPLE), run_name="__main__")
-    assert "4 features found (true: 4)" in capsys.readouterr().out
-    assert picture.read_bytes().startswith(b"\x89PNG")

@@ -1,0 +1,53 @@
+"""Every example is short, runs in an empty folder, and says what it promises."""
+
+import re
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parent.parent / "examples"
+SAYS = {
+    "cambridge_bars": r"4 features found \(true: 4\)",
+    "drift": r"has 1 task and learned 6 portions",
+    "own_csv": r"after second\.csv: accuracy (0\.9|1\.0)",
+    "prune_and_export": r"model\.onnx answers alike: largest difference \de-(0[5-9]|1\d)",
+    "quickstart": r"digits 6 to 8: accuracy (0\.9|1\.0)\d if the task is told",
+}
+LEAVES = {"cambridge_bars": ["cambridge_bars.png"], "own_csv": ["answers.csv", "model.safetensors"]}
+
+
+def better_in_every_month(printed: str) -> bool:
+    months = re.findall(r"^ +\d +([\d.]+) +[\d.]+ +([\d.]+)$", printed, re.MULTILINE)
+    return len(months) == 5 and all(float(stopped) < float(went_on) for stopped, went_on in months)
+
+
+def fewer_neurons(printed: str) -> bool:
+    whole, compact = re.findall(r": (\d+) neurons", printed)
+    return int(compact) < int(whole)
+
+
+SHOWS = {"drift": better_in_every_month, "prune_and_export": fewer_neurons}
+
+
+def test_every_example_is_tested():
+    assert {path.stem for path in FOLDER.glob("*.py")} == set(SAYS)
+
+
+@pytest.mark.parametrize("name", SAYS)
+def test_an_example_has_at_most_sixty_lines(name):
+    assert len((FOLDER / f"{name}.py").read_text(encoding="utf-8").splitlines()) <= 60
+
+
+@pytest.mark.parametrize("name", SAYS)
+def test_an_example_runs_and_says_what_it_promises(name, tmp_path, monkeypatch, capsys):
+    """In this process, for a new one would spend most of its time importing torch."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [str(FOLDER / f"{name}.py")])
+    runpy.run_path(sys.argv[0], run_name="__main__")
+    printed = capsys.readouterr().out
+    assert re.search(SAYS[name], printed)
+    assert SHOWS.get(name, bool)(printed)
+    for left in LEAVES.get(name, []):
+        assert (tmp_path / left).stat().st_size > 0
