@@ -123,7 +123,8 @@ def pruning(folder: Path) -> Table:
         "MNIST as one task, pruned",
         "Test accuracy in % after taking away 0, 90, 95 and 98 % of all weights, mean ± standard error over seeds; sparsity is the first\n"
         "percentage of the grid at which more than 10 points of accuracy are lost. The runs are those of `whole-mnist.md`; made by\n"
-        f"`{_command(studies)}` and `python paper/tables.py pruning runs/whole-mnist`.",
+        f"`{_command(studies)}` and `python paper/tables.py pruning runs/whole-mnist`; the\n"
+        "figure by `hibnn figures runs/whole-mnist`.\n\n![Test error against the percentage of weights pruned](pruning.png)",
         ("method", "layers", "ranking", "0 %", "90 %", "95 %", "98 %", "sparsity", "seeds"),
         tuple(rows),
     )
