@@ -18,6 +18,7 @@ from hibnn.experiments import learning
 from hibnn.experiments.checkpoint import read_state, write_state
 from hibnn.experiments.lock import status_of
 from hibnn.learners import State
+from killing import KillAfter, KilledError
 
 CHECKPOINT, PREVIOUS = "checkpoint.safetensors", "checkpoint.previous.safetensors"
 EPOCHS = 4
@@ -26,20 +27,6 @@ EPOCHS = 4
 def experiment(method="ewc", **options):
     options = options_for(method, "split-digits", **{"epochs": EPOCHS} | options)
     return Experiment(method=method, dataset="split-digits", scenario=Scenario.TASK, options=options, tasks=2)
-
-
-class KilledError(Exception):
-    pass
-
-
-class KillAfter(Silent):
-    def __init__(self, epochs):
-        self.left = epochs
-
-    def epoch(self, terms):
-        self.left -= 1
-        if self.left < 0:
-            raise KilledError
 
 
 @pytest.fixture(scope="module")

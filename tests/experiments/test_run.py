@@ -6,11 +6,11 @@ import torch
 from safetensors.torch import load_file
 
 from hibnn import Experiment, Scenario, UserError, options_for, run
-from hibnn.display import Silent
 from hibnn.experiments import learning
 from hibnn.experiments import run as run_module
 from hibnn.experiments.checkpoint import read_state
 from hibnn.experiments.readout import read_out
+from killing import KillAfter, KilledError
 
 TIMINGS = ("seconds", "seconds_per_task")
 
@@ -21,22 +21,6 @@ def experiment(method="ibnn", **changes):
     return Experiment(
         method=method, dataset="split-digits", options=options_for(method, "split-digits", **options), **values
     )
-
-
-class KilledError(Exception):
-    pass
-
-
-class KillAfter(Silent):
-    """Ends the run after some epochs, as a power cut would."""
-
-    def __init__(self, epochs):
-        self.left = epochs
-
-    def epoch(self, terms):
-        self.left -= 1
-        if self.left < 0:
-            raise KilledError
 
 
 @pytest.fixture

@@ -142,14 +142,14 @@ def test_a_run_that_kills_its_workers_is_given_up_and_soon_runs_alone(grid, tmp_
 
 
 def test_a_runs_folder_says_that_it_waits_before_it_is_started(grid, tmp_path):
-    class Full(Exception):  # noqa: N818
+    class FullError(Exception):
         pass
 
     def refuse():
-        raise Full
+        raise FullError
 
     experiments = read_sweep(grid, seeds=[0])
-    with ThreadPoolExecutor(1) as executor, pytest.raises(Full):
+    with ThreadPoolExecutor(1) as executor, pytest.raises(FullError):
         sweep(experiments, tmp_path, executor, lambda outcome: None, slots=refuse, on_start=lambda one: refuse())
     assert {status_of(folder_of(one, tmp_path)) for one in experiments} == {"pending"}
 

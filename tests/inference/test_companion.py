@@ -6,13 +6,13 @@ from safetensors.torch import load_file
 from checks import learn, small_benchmark, small_learner
 from hibnn import Experiment, Scenario, UserError, options_for, run
 from hibnn.densities import DensityOptions
-from hibnn.display import Silent
 from hibnn.evaluation import Granularity, evaluate
 from hibnn.experiments import learning
 from hibnn.experiments.readout import read_out
 from hibnn.inference import INFERENCES, TaskInference, held_out_part, predict
 from hibnn.learners import Setting
 from hibnn.networks.heads import Layout
+from killing import KillAfter, KilledError
 
 TIMINGS = ("seconds", "seconds_per_task")
 
@@ -107,22 +107,6 @@ def test_held_out_rows_are_kept_from_the_learner():
     assert (len(part.train), len(held)) == (350, 50)
     both = np.concatenate([part.train.load().x, held.x])
     assert np.array_equal(np.sort(both, axis=0), np.sort(task.train.load().x, axis=0))
-
-
-class KilledError(Exception):
-    pass
-
-
-class KillAfter(Silent):
-    """Ends the run after some epochs of the network; the two classes of a density count too."""
-
-    def __init__(self, epochs):
-        self.left = epochs
-
-    def epoch(self, terms):
-        self.left -= 1
-        if self.left < 0:
-            raise KilledError
 
 
 def test_a_run_with_a_density_killed_in_mid_task_ends_with_the_same_numbers(tmp_path, monkeypatch):

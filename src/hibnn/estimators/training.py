@@ -44,13 +44,13 @@ def learn_portion(
 
 def run_epochs(learner: Learner, title: str, show: bool) -> None:
     """All epochs of a portion, with a bar once they have taken two seconds."""
-    with progress(title, learner.epochs, show) as advance:
+    with LateBar(title, learner.epochs, show) as advance:
         for number in range(learner.epochs):
             learner.epoch(number)
             advance()
 
 
-class progress:  # noqa: N801 (used like a function)
+class LateBar:
     """A bar on standard error that appears only when the work takes long, and only on a terminal."""
 
     def __init__(self, title: str, total: int, show: bool) -> None:

@@ -18,6 +18,7 @@ from hibnn.scenarios import Benchmark
 GRID = (0.0, *(float(p) for p in range(60, 96, 5)), *(round(95 + 0.2 * step, 1) for step in range(1, 25)))
 """The paper's percentages: 0, 60 to 95 by 5, then to 99.8 by 0.2."""
 DROP = 0.10
+EACH_EXAMPLE = Granularity(1)
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def pruning_curve(
     ranking: Ranking,
     removal: Removal = Removal.ENTIRELY,
     percentages: Sequence[float] = GRID,
-    granularity: Granularity = Granularity(1),  # noqa: B008 (frozen)
+    granularity: Granularity = EACH_EXAMPLE,
     score: Score = "predictive",
     advance: Callable[[], None] = lambda: None,
 ) -> Curve:
