@@ -111,10 +111,13 @@ def test_any_changed_fact_is_noticed(file):
         load_model(file)
 
 
-def test_a_file_of_a_newer_version_is_refused(file):
+def test_a_file_of_another_version_is_refused(file):
     with safe_open(file, framework="pt") as opened:
         label = json.loads(opened.metadata()["hibnn"])
-    save_file(load_file(file), file, metadata={"hibnn": json.dumps(label | {"version": 2})})
+    save_file(load_file(file), file, metadata={"hibnn": json.dumps(label | {"version": 1})})
+    with pytest.raises(UserError, match="fit the model again"):
+        load_model(file)
+    save_file(load_file(file), file, metadata={"hibnn": json.dumps(label | {"version": 3})})
     with pytest.raises(UserError, match="upgrade hibnn"):
         load_model(file)
 

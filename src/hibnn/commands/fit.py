@@ -10,8 +10,10 @@ from rich.console import Console
 
 from hibnn.errors import UserError
 from hibnn.estimators import ContinualClassifier, ContinualRegressor
+from hibnn.inference import Infer
 from hibnn.tables.encoding import Unknown
 from hibnn.tables.model import TableModel, begin, teach
+from hibnn.tables.reading import rows_in_memory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,8 +38,12 @@ class FitArguments:
     """what to do with a category that the first file did not have: refuse the file, or ignore the category"""
     epochs: int | None = None
     """passes over each portion; by default chosen from its size"""
-    rows_at_once: int = 50_000
-    """rows in memory; a longer file is learned as portions of one task"""
+    infer: Infer = "density"
+    """how tasks are told apart when nobody names them: by densities of their inputs, or by how sure the network is (new
+    models only)"""
+    rows_at_once: int | None = None
+    """rows in memory; a longer file is learned as portions of one task; by default 50,000, fewer with more than 400
+    columns"""
     seed: int = 0
     """of a new model"""
     quiet: bool = False
@@ -46,12 +52,13 @@ class FitArguments:
 def main(arguments: list[str]) -> int:
     """Learn, judge on rows held out, write the model."""
     parsed = tyro.cli(FitArguments, prog="hibnn fit", args=arguments)
-    if parsed.rows_at_once < 20:
-        raise UserError(f"rows-at-once must be at least 20, not {parsed.rows_at_once}.")
+    rows = rows_in_memory(parsed.file) if parsed.rows_at_once is None else parsed.rows_at_once
+    if rows < 20:
+        raise UserError(f"rows-at-once must be at least 20, not {rows}.")
     torch.set_num_threads(1)
-    model = known_model(parsed) if parsed.model.exists() else new_model(parsed)
+    model = known_model(parsed) if parsed.model.exists() else new_model(parsed, rows)
     model.estimator.set_params(epochs=parsed.epochs, verbose=not parsed.quiet)
-    taught = teach(model, parsed.file, parsed.task, parsed.unknown, parsed.rows_at_once)
+    taught = teach(model, parsed.file, parsed.task, parsed.unknown, rows)
     taught.save(parsed.model)
     if not parsed.quiet:
         Console(stderr=True).print(summary(taught, parsed.model), highlight=False)
@@ -70,11 +77,11 @@ def known_model(parsed: FitArguments) -> TableModel:
     return model
 
 
-def new_model(parsed: FitArguments) -> TableModel:
+def new_model(parsed: FitArguments, rows: int) -> TableModel:
     """An untaught model as the command line describes it."""
     kind = ContinualRegressor if parsed.regression else ContinualClassifier
-    estimator = kind(parsed.method, random_state=parsed.seed)
-    return begin(parsed.file, parsed.target, parsed.drop, estimator, parsed.rows_at_once)
+    estimator = kind(parsed.method, infer=parsed.infer, random_state=parsed.seed)
+    return begin(parsed.file, parsed.target, parsed.drop, estimator, rows)
 
 
 def summary(model: TableModel, path: Path) -> str:

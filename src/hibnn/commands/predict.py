@@ -15,6 +15,7 @@ from hibnn.estimators import ContinualRegressor
 from hibnn.files import replacing
 from hibnn.tables.encoding import Unknown
 from hibnn.tables.model import TableModel
+from hibnn.tables.reading import rows_in_memory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,8 +32,10 @@ class PredictArguments:
     """the task the rows belong to; by default inferred for each row"""
     unknown: Unknown = "refuse"
     """what to do with a category that the first file did not have"""
-    rows_at_once: int = 50_000
-    """rows in memory"""
+    foreign: float | None = None
+    """add a column that says which rows belong to none of the tasks, if this share of own rows may be refused"""
+    rows_at_once: int | None = None
+    """rows in memory; by default 50,000, fewer with more than 400 columns"""
 
 
 def main(arguments: list[str]) -> int:
@@ -54,8 +57,13 @@ def main(arguments: list[str]) -> int:
 
 def answers(model: TableModel, parsed: PredictArguments) -> Iterator[tuple[list[str], Any]]:
     """The header and the rows of the answers, portion by portion."""
-    for table in model.file(parsed.file).batches(parsed.rows_at_once):
-        yield answer(model, model.encoder.encode(table, parsed.unknown), parsed.task)
+    for table in model.file(parsed.file).batches(parsed.rows_at_once or rows_in_memory(parsed.file)):
+        x = model.encoder.encode(table, parsed.unknown)
+        header, rows = answer(model, x, parsed.task)
+        if parsed.foreign is not None:
+            foreign = model.estimator.predict_foreign(x, parsed.foreign).tolist()
+            header, rows = [*header, "foreign"], ([*row, one] for row, one in zip(rows, foreign, strict=True))
+        yield header, rows
 
 
 def answer(model: TableModel, x: np.ndarray, task: str | None) -> tuple[list[str], Any]:

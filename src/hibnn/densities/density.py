@@ -8,6 +8,7 @@ pooled with the first.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from jaxtyping import Float
@@ -19,6 +20,8 @@ from hibnn.densities.merging import pool
 from hibnn.densities.mixture import Mixture
 from hibnn.densities.statistics import Statistics
 from hibnn.errors import UserError
+
+MOST_ROWS = 10_000
 
 
 @dataclass(frozen=True)
@@ -49,13 +52,26 @@ class Density(ABC):
     def update(self, x: Float[Tensor, "rows inputs"], held_out: Tensor, generator: torch.Generator) -> "Density":
         """The density after more rows; `held_out` rows of the class choose sizes and are not learned."""
 
-    @abstractmethod
-    def log_density(self, x: Float[Tensor, "rows inputs"]) -> Float[Tensor, " rows"]: ...
-
     @property
     @abstractmethod
+    def mixture(self) -> Mixture | None:
+        """The density as a mixture; None before any rows."""
+
+    def log_density(self, x: Float[Tensor, "rows inputs"]) -> Float[Tensor, " rows"]:
+        """In the precision of the rows; only after an update."""
+        mixture = self.double if x.dtype == torch.float64 else self.mixture
+        assert mixture is not None
+        return mixture.log_density(x)
+
+    @cached_property
+    def double(self) -> Mixture | None:
+        """The mixture in double precision."""
+        return None if self.mixture is None else self.mixture.to(torch.float64)
+
+    @cached_property
     def count(self) -> float:
         """How many rows have been learned."""
+        return 0.0 if self.mixture is None else float(self.mixture.counts.sum())
 
     @abstractmethod
     def tensors(self) -> dict[str, Tensor]:
@@ -71,19 +87,16 @@ class SingleDensity(Density):
 
     def __init__(self, options: DensityOptions, statistics: Statistics) -> None:
         self.options, self.statistics = options, statistics
-        made = LowRankGaussian.of_statistics(statistics, options.rank) if statistics.count else None
-        self.gaussian = None if made is None else made.to(torch.float32)
+
+    @cached_property
+    def mixture(self) -> Mixture | None:
+        if not self.statistics.count:
+            return None
+        gaussian = LowRankGaussian.of_statistics(self.statistics, self.options.rank).to(torch.float32)
+        return Mixture((gaussian,), torch.tensor([float(self.statistics.count)]))
 
     def update(self, x: Tensor, held_out: Tensor, generator: torch.Generator) -> "SingleDensity":
         return SingleDensity(self.options, self.statistics.merge(Statistics.of(x)))
-
-    def log_density(self, x: Tensor) -> Tensor:
-        assert self.gaussian is not None
-        return self.gaussian.log_density(x)
-
-    @property
-    def count(self) -> float:
-        return self.statistics.count
 
     def tensors(self) -> dict[str, Tensor]:
         """The scatter matrix is symmetric: its upper triangle is stored."""
@@ -104,27 +117,29 @@ class SingleDensity(Density):
 
 
 class MixtureDensity(Density):
-    """A mixture of low-rank Gaussians whose number and rank held-out rows choose."""
+    """A mixture of low-rank Gaussians whose number and rank held-out rows choose.
+
+    Of a portion, at most 10,000 rows are looked at; they stand for all.
+    """
 
     def __init__(self, options: DensityOptions, mixture: Mixture | None = None) -> None:
-        self.options, self.mixture = options, mixture
+        self.options, self._mixture = options, mixture
+
+    @property
+    def mixture(self) -> Mixture | None:
+        return self._mixture
 
     def update(self, x: Tensor, held_out: Tensor, generator: torch.Generator) -> "MixtureDensity":
-        fitted = fit_mixture(x, held_out, self.options.components, self.options.rank, generator)
+        rows = x if len(x) <= MOST_ROWS else x[torch.randperm(len(x), generator=generator)[:MOST_ROWS]]
+        fitted = fit_mixture(rows, held_out, self.options.components, self.options.rank, generator)
+        fitted = Mixture(fitted.components, fitted.counts * (len(x) / len(rows)))
         if self.mixture is not None:
             fitted = pool(self.mixture, fitted, self.options.components)
         return MixtureDensity(self.options, fitted)
 
-    def log_density(self, x: Tensor) -> Tensor:
-        assert self.mixture is not None
-        return self.mixture.log_density(x)
-
-    @property
-    def count(self) -> float:
-        return 0.0 if self.mixture is None else float(self.mixture.counts.sum())
-
     def tensors(self) -> dict[str, Tensor]:
-        assert self.mixture is not None
+        if self.mixture is None:
+            return {"counts": torch.zeros(0)}
         kept: dict[str, Tensor] = {"counts": self.mixture.counts}
         for number, one in enumerate(self.mixture.components):
             kept |= {
@@ -142,7 +157,7 @@ class MixtureDensity(Density):
             LowRankGaussian(*(tensors[f"{number}.{name}"] for name in names))
             for number in range(len(tensors["counts"]))
         )
-        return cls(options, Mixture(components, tensors["counts"]))
+        return cls(options, Mixture(components, tensors["counts"]) if components else None)
 
 
 def new_density(options: DensityOptions, inputs: int) -> Density:

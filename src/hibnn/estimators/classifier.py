@@ -17,6 +17,7 @@ from sklearn.metrics import accuracy_score
 from hibnn.errors import UserError
 from hibnn.estimators.answers import class_predictions
 from hibnn.estimators.common import ContinualEstimator, next_name
+from hibnn.estimators.inference import useful_densities
 from hibnn.estimators.inputs import read_examples
 from hibnn.estimators.labels import all_classes, check_same_kind, class_places, distinct, positions, read_labels
 from hibnn.estimators.mixture import ClassMixture, mix_classes
@@ -84,13 +85,11 @@ class ContinualClassifier(ClassifierMixin, ContinualEstimator):
     def predict_mixture(self, X: Any, task: TaskName | None) -> ClassMixture:
         """Everything at once, as tensors: probabilities of classes and of tasks, and the parts of the entropy."""
         x = self._inputs(X)
-        heads = self._heads(task)
-        predictions = class_predictions(self.model_, x, heads, self._way)
-        return mix_classes(
-            [one.probabilities for one in predictions],
-            [one.expected_entropy for one in predictions],
-            class_places(self.model_, heads),
-        )
+        model, heads = self.model_, self._heads(task)
+        predictions = class_predictions(model, x, heads, self._way)
+        joint = useful_densities(model.inference, x, heads)
+        weights = model.inference.task_probabilities(model.inference.evidence(predictions, joint))
+        return mix_classes(model.inference.within(predictions, joint), class_places(model, heads), weights)
 
     def _become(self, model: Model) -> None:
         super()._become(model)

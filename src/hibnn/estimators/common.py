@@ -15,11 +15,14 @@ from sklearn.utils.validation import check_is_fitted
 from hibnn.errors import UserError, unknown, value_errors
 from hibnn.estimators.answers import Way
 from hibnn.estimators.compaction import compact_model
+from hibnn.estimators.inference import joint_densities, new_inference
 from hibnn.estimators.inputs import read_inputs
 from hibnn.estimators.model import Model, TaskName, TaskRecord, check_task_name, new_learner
 from hibnn.estimators.options import method_options
 from hibnn.estimators.scaling import Scaling
 from hibnn.estimators.training import learn_portion
+from hibnn.inference import Infer
+from hibnn.inference.predict import refuses
 from hibnn.scenarios.base import Split
 
 SCALINGS = ("columns", "examples")
@@ -44,6 +47,8 @@ class ContinualEstimator(BaseEstimator, ABC):
         scaling: str | None = "columns",
         prediction: Literal["sample", "mean"] = "sample",
         draws: int = 32,
+        infer: Infer = "density",
+        density: Mapping[str, Any] | None = None,
         options: Mapping[str, Any] | None = None,
         verbose: bool = True,
         random_state: int | np.random.RandomState | None = None,
@@ -55,6 +60,8 @@ class ContinualEstimator(BaseEstimator, ABC):
         self.scaling = scaling
         self.prediction: Literal["sample", "mean"] = prediction
         self.draws = draws
+        self.infer: Infer = infer
+        self.density = density
         self.options = options
         self.verbose = verbose
         self.random_state = random_state
@@ -95,6 +102,12 @@ class ContinualEstimator(BaseEstimator, ABC):
             self._become(compact_model(self.model_, tolerance))
         return self
 
+    def predict_foreign(self, X: Any, rate: float = 0.05) -> NDArray[np.bool_]:
+        """Which rows belong to none of the tasks: less likely than all but this share of rows that do belong."""
+        x, inference = self._inputs(X), self.model_.inference
+        with value_errors():
+            return refuses(inference, joint_densities(inference, x, self._heads(None)), rate).numpy()
+
     def export_onnx(self, path: str | Path, task: TaskName | None = None) -> None:
         """Write an ONNX model of inputs as they come, to probabilities (or a mean) and uncertainties.
 
@@ -107,9 +120,9 @@ class ContinualEstimator(BaseEstimator, ABC):
         export_onnx(self.model_, self._heads(task), self._way, Path(path))
 
     def n_parameters(self) -> int:
-        """Numbers the model keeps to predict and to go on learning."""
+        """Numbers the model keeps to predict and to go on learning: the network's, and those that tell tasks apart."""
         check_is_fitted(self)
-        return self.model_.learner.parameter_count()
+        return self.model_.learner.parameter_count() + self.model_.inference.numbers()
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -152,7 +165,8 @@ class ContinualEstimator(BaseEstimator, ABC):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         scaling = Scaling.of(x) if self.scaling == "columns" else Scaling.identity(columns)
         learner = new_learner(self.method, options, seed, columns, self._regression)
-        return Model(self.method, options, seed, self._regression, scaling, targets, (), learner)
+        inference = new_inference(self.infer, learner.setting, self.scaling, self.density)
+        return Model(self.method, options, seed, self._regression, scaling, targets, (), learner, inference)
 
     def _check_parameters(self) -> None:
         for name in ("epochs", "batch_size"):
@@ -161,10 +175,10 @@ class ContinualEstimator(BaseEstimator, ABC):
                 raise UserError(f"{name} must be None or a positive whole number, not {value!r}.")
         if self.scaling is not None and self.scaling not in SCALINGS:
             raise unknown("scaling", str(self.scaling), (*SCALINGS, "None"))
-        if hasattr(self, "model_") and self.method != self.model_.method:
-            raise UserError(
-                f"this model was begun with {self.model_.method} and cannot go on with {self.method}: call fit."
-            )
+        begun = (self.model_.method, self.model_.inference.infer) if hasattr(self, "model_") else None
+        for old, new in zip(begun or (), (self.method, self.infer), strict=False):
+            if old != new:
+                raise UserError(f"this model was begun with {old} and cannot go on with {new}: call fit.")
         _ = self._way
 
     def _learn(self, model: Model, x: NDArray[np.floating], y: NDArray[Any], task: TaskRecord) -> None:

@@ -16,11 +16,12 @@ from torch import Tensor, nn
 
 from hibnn.errors import UserError
 from hibnn.estimators.answers import Way, ensemble_of
+from hibnn.estimators.inference import uses_densities
 from hibnn.estimators.labels import all_classes, class_places
-from hibnn.estimators.mixture import RealMixture, mix_classes, mix_reals
+from hibnn.estimators.mixture import RealMixture, mix_classes, mix_reals, sureness
 from hibnn.estimators.model import Model
 from hibnn.files import replacing
-from hibnn.learners.base import entropy
+from hibnn.learners.base import Prediction
 from hibnn.learners.sequential_bayes import SequentialBayes
 from hibnn.likelihoods import Gaussian
 
@@ -37,12 +38,16 @@ class Shipped(nn.Module):
         self.ensemble = ensemble_of(model, way)
         self.preprocess = model.learner.preprocess
         self.wanted = list(heads)
+        self.inference = model.inference
+        self.uses_densities = uses_densities(model.inference, heads)
         self.register_buffer("input_mean", torch.from_numpy(model.inputs.mean))
         self.register_buffer("input_scale", torch.from_numpy(model.inputs.scale))
 
-    def outputs(self, x: Tensor) -> list[Tensor]:
+    def outputs(self, x: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+        """What the heads say, and log n_y p(x | y, t) where it is used."""
         scaled = ((x - self.input_mean) / self.input_scale).float()
-        return self.ensemble(self.preprocess(scaled), self.wanted)
+        joint = self.inference.joint(scaled.double(), self.wanted) if self.uses_densities else []
+        return self.ensemble(self.preprocess(scaled), self.wanted), joint
 
 
 class ShippedClassifier(Shipped):
@@ -54,9 +59,11 @@ class ShippedClassifier(Shipped):
             self.register_buffer(f"place_{number}", place)
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
-        draws = [one.softmax(-1) for one in self.outputs(x)]
-        places = [getattr(self, f"place_{number}") for number in range(len(draws))]
-        mixture = mix_classes([one.mean(0) for one in draws], [entropy(one).mean(0) for one in draws], places)
+        outputs, joint = self.outputs(x)
+        predictions = [Prediction.of_draws(one.softmax(-1)) for one in outputs]
+        places = [getattr(self, f"place_{number}") for number in range(len(outputs))]
+        weights = self.inference.task_probabilities(self.inference.evidence(predictions, joint))
+        mixture = mix_classes(self.inference.within(predictions, joint), places, weights)
         return mixture.probabilities, mixture.total, mixture.epistemic, mixture.tasks.T
 
 
@@ -72,11 +79,13 @@ class ShippedRegressor(Shipped):
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
         answers = []
-        for one, noise in zip(self.outputs(x), self.noise, strict=True):
+        outputs, joint = self.outputs(x)
+        for one, noise in zip(outputs, self.noise, strict=True):
             mean = one.mean(0)[:, 0]
             spread = (one[..., 0] - mean).square().mean(0)
             answers.append(RealMixture(mean, spread, torch.full_like(mean, noise)))
-        mixed = mix_reals(answers)
+        evidence = self.inference.evidence([], joint) if joint else sureness(answers)
+        mixed = mix_reals(answers, self.inference.task_probabilities(evidence))
         total = (mixed.epistemic + mixed.aleatoric).sqrt()
         return (
             mixed.mean * self.target_scale + self.target_mean,
@@ -112,6 +121,7 @@ def trace(module: nn.Module, columns: int, names: Sequence[str]):
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")  # of the exporter about itself
+        module(example)  # what is computed once is not to become part of the graph
         program = torch.onnx.export(
             module,
             (example,),

@@ -1,18 +1,62 @@
-"""Which task an example belongs to, when nobody says: one function, so that another rule can take its place.
+"""Which task a row belongs to, when nobody says: densities of the tasks' inputs, or how sure the tasks' heads are.
 
-    p(t | x)  proportional to  exp(-score_t(x) / temperature)
+    p(t | x)  proportional to  exp(e_t(x) / temperature)            (`hibnn.inference`)
 
-The score of a classifier's task is its predictive entropy as a share of the largest possible, log of the number of its
-classes: a head that knows the example is sure of its answer. The score of a regressor's task is the logarithm of the
-standard deviation that its posterior adds.
+Of every portion some rows are held out of the densities, to size them and to learn the temperature. The network learns
+from these rows too if the portion is small; if not, they also say how far the densities can be trusted with labels.
 """
 
-from jaxtyping import Float
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
 from torch import Tensor
 
-TEMPERATURE = 0.1
+from hibnn.datasets import hold_out
+from hibnn.densities import DensityOptions
+from hibnn.errors import UserError
+from hibnn.inference import TaskInference, held_out_count
+from hibnn.learners import Setting
+from hibnn.scenarios.base import Split
+
+ENOUGH_ROWS = 1000
+"""Portions of so many rows can spare those that are held out."""
+ROWS_AT_ONCE = 4096
 
 
-def task_probabilities(scores: Float[Tensor, "tasks rows"]) -> Float[Tensor, "tasks rows"]:
-    """How probable each task is for each example; they sum to one over the tasks."""
-    return (-scores / TEMPERATURE).softmax(0)
+def new_inference(
+    infer: str, setting: Setting, scaling: str | None, density: Mapping[str, Any] | None
+) -> TaskInference:
+    """An inference of tasks that has seen none; columns that differ in kind are not standardised row by row."""
+    try:
+        options = DensityOptions(**({"standardise": scaling == "examples"} | dict(density or {})))
+    except TypeError as error:
+        raise UserError(f"density has an option that there is not, or of the wrong type ({error}).") from None
+    return TaskInference(infer, setting, options=options)
+
+
+def divide(split: Split, seed: int) -> tuple[Split, Split]:
+    """A portion without the rows that are held out, and those; a class keeps its only row."""
+    if len(split) < 2:
+        return split, Split(split.x[:0], split.y[:0])
+    train, held = hold_out(split.y, count=held_out_count(len(split)), seed=seed)
+    spared = np.isin(split.y[held], split.y[train])
+    train, held = np.sort(np.concatenate([train, held[~spared]])), held[spared]
+    return Split(split.x[train], split.y[train]), Split(split.x[held], split.y[held])
+
+
+def uses_densities(inference: TaskInference, heads: Sequence[int]) -> bool:
+    """Not if there are none, nor if the task is told and its network answers alone."""
+    return inference.has_density and (len(heads) > 1 or inference.pooling.exponents != (1.0, 0.0))
+
+
+def joint_densities(inference: TaskInference, x: np.ndarray, heads: Sequence[int]) -> list[Tensor]:
+    """log n_y p(x | y, t) under some tasks, in double precision, a few thousand rows at a time; [] without densities."""
+    parts = [inference.joint(rows.double(), heads) for rows in torch.from_numpy(x).split(ROWS_AT_ONCE)]
+    return [torch.cat(one) for one in zip(*parts, strict=True)]
+
+
+def useful_densities(inference: TaskInference, x: np.ndarray, heads: Sequence[int]) -> list[Tensor]:
+    """Those that say something of the answer."""
+    return joint_densities(inference, x, heads) if uses_densities(inference, heads) else []

@@ -1,6 +1,5 @@
 """The answers of several tasks' heads as one, weighted by how probable each task is."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -8,8 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from hibnn.estimators.inference import task_probabilities
-from hibnn.learners.base import entropy
+from hibnn.learners.base import Prediction, entropy
 
 
 @dataclass(frozen=True)
@@ -31,17 +29,16 @@ class ClassMixture:
 
 
 def mix_classes(
-    probabilities: Sequence[Float[Tensor, "rows own"]],
-    expected_entropy: Sequence[Float[Tensor, " rows"]],
+    predictions: Sequence[Prediction],
     places: Sequence[Float[Tensor, "own classes"]],
+    weights: Float[Tensor, "tasks rows"],
 ) -> ClassMixture:
     """p(c | x) = sum_t p(t | x) p(c | x, t); `places` puts each head's classes among all."""
-    own = [one.double() / one.double().sum(-1, keepdim=True) for one in probabilities]
-    weights = task_probabilities(torch.stack([entropy(one) / math.log(one.shape[-1]) for one in own]))
+    own = [one.probabilities.double() for one in predictions]
+    own = [one / one.sum(-1, keepdim=True) for one in own]
     mixed = torch.stack([one @ place for one, place in zip(own, places, strict=True)])
-    return ClassMixture(
-        (weights[..., None] * mixed).sum(0), (weights * torch.stack(list(expected_entropy))).sum(0), weights
-    )
+    expected = torch.stack([one.expected_entropy for one in predictions])
+    return ClassMixture((weights[..., None] * mixed).sum(0), (weights * expected).sum(0), weights)
 
 
 @dataclass(frozen=True)
@@ -53,12 +50,16 @@ class RealMixture:
     aleatoric: Float[Tensor, " rows"]
 
 
-def mix_reals(answers: Sequence[RealMixture]) -> RealMixture:
+def mix_reals(answers: Sequence[RealMixture], weights: Float[Tensor, "tasks rows"]) -> RealMixture:
     """Moments of a mixture: how far the tasks' means lie apart is part of the epistemic variance."""
     means = torch.stack([one.mean for one in answers]).double()
     within = torch.stack([one.epistemic for one in answers]).double()
     noise = torch.stack([one.aleatoric for one in answers]).double()
-    weights = task_probabilities(0.5 * within.clamp(min=1e-12).log())
     mean = (weights * means).sum(0)
     between = (means - mean).square()
     return RealMixture(mean, (weights * (within + between)).sum(0), (weights * noise).sum(0))
+
+
+def sureness(answers: Sequence[RealMixture]) -> Float[Tensor, "tasks rows"]:
+    """Evidence for a regressor's tasks without densities: minus the logarithm of the deviation its posterior adds."""
+    return -torch.stack([0.5 * one.epistemic.double().clamp(min=1e-12).log() for one in answers])

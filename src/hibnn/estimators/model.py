@@ -9,6 +9,7 @@ from torch import Tensor
 
 from hibnn.errors import UserError, unknown
 from hibnn.estimators.scaling import Scaling
+from hibnn.inference import TaskInference
 from hibnn.learners import Learner, Setting, State, find_method
 from hibnn.learners.network import NetworkOptions
 from hibnn.networks.heads import Layout
@@ -31,7 +32,7 @@ class TaskRecord:
 
 @dataclass(frozen=True)
 class Model:
-    """The method with its options, how inputs and targets are scaled, the tasks, and the learner that holds it all.
+    """The method with its options, how inputs and targets are scaled, the tasks, the learner, and who infers tasks.
 
     `activity` is the root mean square of every hidden neuron's activation, the largest over the portions: all that is
     known of the data when neurons are to be dropped.
@@ -45,6 +46,7 @@ class Model:
     targets: Scaling
     tasks: tuple[TaskRecord, ...]
     learner: Learner
+    inference: TaskInference
     activity: tuple[Tensor, ...] = ()
 
     def head(self, name: TaskName) -> int:

@@ -19,6 +19,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from hibnn import __version__
+from hibnn.densities import DensityOptions
 from hibnn.errors import UserError
 from hibnn.estimators.classifier import ContinualClassifier
 from hibnn.estimators.common import ContinualEstimator
@@ -26,17 +27,18 @@ from hibnn.estimators.model import Model, TaskRecord, new_learner
 from hibnn.estimators.regressor import ContinualRegressor
 from hibnn.estimators.scaling import Scaling
 from hibnn.files import replacing
+from hibnn.inference import TaskInference
 from hibnn.learners import State, find_method
 
-FORMAT, VERSION = "hibnn-estimator", 1
+FORMAT, VERSION = "hibnn-estimator", 2
 KINDS = {kind.__name__: kind for kind in (ContinualClassifier, ContinualRegressor)}
 
 
 def save_model(estimator: ContinualEstimator, path: Path) -> None:
     """Write a fitted estimator atomically."""
     model = estimator.model_
-    state = model.learner.state()
-    tensors = {f"learner.{name}": value for name, value in state.tensors.items()}
+    state, inferred = model.learner.state(), model.inference.state()
+    tensors = {f"learner.{name}": value for name, value in state.tensors.items()} | inferred.tensors
     tensors |= {f"activity.{number}": value for number, value in enumerate(model.activity)}
     for name, scaling in (("inputs", model.inputs), ("targets", model.targets)):
         tensors |= {f"{name}.mean": torch.from_numpy(scaling.mean), f"{name}.scale": torch.from_numpy(scaling.scale)}
@@ -52,6 +54,8 @@ def save_model(estimator: ContinualEstimator, path: Path) -> None:
             "seed": model.seed,
             "tasks": [asdict(task) for task in model.tasks],
             "learner": state.facts,
+            "inference": inferred.facts["inference"]
+            | {"infer": model.inference.infer, "options": asdict(model.inference.options)},
             "notes": getattr(estimator, "notes_", None),
             "same": same,
         }
@@ -93,7 +97,12 @@ def read_model(facts: Mapping[str, Any], tensors: Mapping[str, Tensor], regressi
     learner = new_learner(facts["method"], options, facts["seed"], len(inputs.mean), regression, state)
     count = sum(name.startswith("activity.") for name in tensors)
     activity = tuple(tensors[f"activity.{number}"] for number in range(count))
-    return Model(facts["method"], options, facts["seed"], regression, inputs, targets, tasks, learner, activity)
+    told = facts["inference"]
+    inference = TaskInference(told["infer"], learner.setting, options=DensityOptions(**told["options"]))
+    inference.restore(State(dict(tensors), {"inference": told}))
+    return Model(
+        facts["method"], options, facts["seed"], regression, inputs, targets, tasks, learner, inference, activity
+    )
 
 
 def read_file(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -125,6 +134,10 @@ def read_label(path: Path, metadata: Mapping[str, str]) -> dict[str, Any]:
         raise UserError(
             f"{path} has version {label['version']} and this hibnn reads up to version {VERSION}: upgrade hibnn."
         )
+    if label["version"] < VERSION:
+        raise UserError(
+            f"{path} is from before hibnn's first release and cannot be read any more: fit the model again."
+        )
     return label
 
 
@@ -133,8 +146,9 @@ def parameters(estimator: ContinualEstimator) -> dict[str, Any]:
     values = estimator.get_params(deep=False)
     if not isinstance(values["random_state"], int | None):
         values["random_state"] = None
-    if values["options"] is not None:
-        values["options"] = dict(values["options"])
+    for name in ("options", "density"):
+        if values[name] is not None:
+            values[name] = dict(values[name])
     return values
 
 

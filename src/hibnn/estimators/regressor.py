@@ -15,8 +15,9 @@ from sklearn.metrics import r2_score
 from hibnn.errors import UserError
 from hibnn.estimators.answers import moments
 from hibnn.estimators.common import ContinualEstimator, next_name
+from hibnn.estimators.inference import useful_densities
 from hibnn.estimators.inputs import read_examples
-from hibnn.estimators.mixture import mix_reals
+from hibnn.estimators.mixture import mix_reals, sureness
 from hibnn.estimators.model import Model, TaskName, TaskRecord
 from hibnn.estimators.scaling import Scaling, check_size
 
@@ -63,7 +64,11 @@ class ContinualRegressor(RegressorMixin, ContinualEstimator):
     def predict_uncertainty(self, X: Any, task: TaskName | None = None) -> RealUncertainty:
         """Mean and standard deviations; not knowing the task is part of the epistemic one."""
         x = self._inputs(X)
-        mixed = mix_reals(moments(self.model_, x, self._heads(task), self._way))
+        inference, heads = self.model_.inference, self._heads(task)
+        answers = moments(self.model_, x, heads, self._way)
+        joint = useful_densities(inference, x, heads)
+        evidence = inference.evidence([], joint) if joint else sureness(answers)
+        mixed = mix_reals(answers, inference.task_probabilities(evidence))
         variances = (mixed.epistemic + mixed.aleatoric, mixed.epistemic, mixed.aleatoric)
         scale = self.model_.targets.scale[0]
         return RealUncertainty(
@@ -78,6 +83,8 @@ class ContinualRegressor(RegressorMixin, ContinualEstimator):
         super()._check_parameters()
         if self.method not in METHODS:
             raise UserError(f"{self.method} cannot learn real targets: choose {', '.join(METHODS)}.")
+        if self.infer == "mutual-information":
+            raise UserError("mutual information tells the tasks of classifiers only: choose density or entropy.")
 
 
 def find_task(model: Model, name: TaskName | None) -> TaskRecord:

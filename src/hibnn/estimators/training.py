@@ -10,6 +10,9 @@ import torch
 from rich.console import Console
 from rich.progress import Progress
 
+from hibnn.estimators.answers import Way, class_predictions, moments
+from hibnn.estimators.inference import ENOUGH_ROWS, divide, joint_densities
+from hibnn.estimators.mixture import sureness
 from hibnn.estimators.model import Model, TaskRecord, largest, new_learner
 from hibnn.estimators.sizing import training_length
 from hibnn.learners import Learner
@@ -28,26 +31,37 @@ def learn_portion(
     """The model after one more portion of a task, new or known."""
     sensible = training_length(len(split.x))
     options = replace(model.options, epochs=epochs or sensible[0], batch_size=batch_size or sensible[1])
-    inputs = len(model.inputs.mean)
+    inputs, classes = len(model.inputs.mean), len(task.classes) or 1
     state = model.learner.state() if model.learner.portions else None
     learner = new_learner(model.method, options, model.seed, inputs, model.regression, state)
     known = [record.name for record in model.tasks]
     head = known.index(task.name) if task.name in known else None
-    learner.take_up(split, len(task.classes) or 1, head)
-    run_epochs(learner, f"task {task.name}", show)
+    labels = np.zeros(len(split), np.int64) if model.regression else split.y
+    rest, held = divide(Split(split.x, labels), model.seed)
+    spared = len(split) >= ENOUGH_ROWS and not model.regression
+    learner.take_up(rest if spared else split, classes, head)
+    inference = model.inference.copy()
+    with LateBar(f"task {task.name}", learner.epochs + classes, show) as advance:
+        inference.begin(rest, held, lambda terms: advance(), head=head, classes=classes)
+        run_epochs(learner, advance)
     learner.end()
-    activity = largest(model.activity, activity_of(learner, split.x))
-    return replace(
-        model, options=options, learner=learner, tasks=model.with_task(task.after(len(split.x))), activity=activity
+    taught = replace(
+        model,
+        options=options,
+        learner=learner,
+        inference=inference,
+        tasks=model.with_task(task.after(len(split))),
+        activity=largest(model.activity, activity_of(learner, split.x)),
     )
+    calibrate(taught, held, len(known) if head is None else head, labels_too=spared)
+    return taught
 
 
-def run_epochs(learner: Learner, title: str, show: bool) -> None:
-    """All epochs of a portion, with a bar once they have taken two seconds."""
-    with LateBar(title, learner.epochs, show) as advance:
-        for number in range(learner.epochs):
-            learner.epoch(number)
-            advance()
+def run_epochs(learner: Learner, advance: Callable[[], None]) -> None:
+    """All epochs of a portion."""
+    for number in range(learner.epochs):
+        learner.epoch(number)
+        advance()
 
 
 class LateBar:
@@ -85,3 +99,18 @@ def activity_of(learner: Learner, x: np.ndarray) -> list[torch.Tensor]:
     with torch.no_grad():
         inputs = learner.preprocess(torch.from_numpy(x[:ACTIVITY_ROWS]))
         return [layer.square().mean((0, 1)).sqrt() for layer in ensemble.activations(inputs)]
+
+
+def calibrate(model: Model, held: Split, head: int, labels_too: bool) -> None:
+    """The temperature of the tasks, and how far densities can be trusted with labels, from rows of a known task."""
+    inference, heads = model.inference, list(range(len(model.tasks)))
+    joint = joint_densities(inference, held.x, heads)
+    if model.regression:
+        evidence = inference.evidence([], joint) if joint else sureness(moments(model, held.x, heads, Way()))
+        inference.calibrate(evidence, head)
+        return
+    predictions = class_predictions(model, held.x, heads, Way())
+    inference.calibrate(inference.evidence(predictions, joint), head)
+    if joint and labels_too:
+        own = predictions[head].probabilities
+        inference.pooling = inference.pooling.update(own, joint[head], torch.from_numpy(held.y))

@@ -4,10 +4,13 @@
     mutual-information   e_t(x) = - I[y; weights | x, t]      the part of the entropy that more data would remove
     density              e_t(x) = log sum_y n_y p(x | y, t)   a density over inputs for every class of every task
 
-A small part of each task's training rows is held out, from the network too: it sizes the densities and calibrates. No
-row is kept once its task is over.
+Entropies count as shares of the largest possible, so that heads of few classes have no advantage (of heads of two
+classes they are what they were). A small part of each task's training rows is held out, from the network too: it sizes
+the densities and calibrates. No row is kept once its portion has been learned.
 """
 
+import copy
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal, get_args
@@ -19,10 +22,10 @@ from torch import Tensor
 from hibnn.datasets import hold_out
 from hibnn.densities.density import Density, DensityOptions, new_density, restore_density
 from hibnn.errors import UserError, unknown
-from hibnn.inference.outliers import quantiles
-from hibnn.inference.pooling import Pooling
+from hibnn.inference.outliers import LEVELS, quantiles
+from hibnn.inference.pooling import SMALLEST, Pooling
 from hibnn.inference.temperature import Temperature
-from hibnn.learners.base import Learner, Prediction, Setting, State
+from hibnn.learners.base import Learner, Prediction, Setting, State, entropy
 from hibnn.scenarios.base import Split, Task
 
 Infer = Literal["entropy", "mutual-information", "density"]
@@ -31,6 +34,7 @@ INFERENCES: tuple[str, ...] = get_args(Infer)
 HELD_OUT = 0.05
 FEWEST_HELD_OUT = 50
 PREFIX = "inference."
+NEVER = -1e30
 
 
 class TaskInference:
@@ -53,7 +57,14 @@ class TaskInference:
         self.setting, self.options = setting, options or DensityOptions()
         self.temperature, self.pooling = Temperature.new(), Pooling.new()
         self.densities: list[list[Density]] = []
-        self.quantiles: list[Tensor] = []
+        self.quantiles: list[list[Tensor]] = []
+
+    def copy(self) -> "TaskInference":
+        """Another one that knows the same and goes its own way; densities are values and may be shared."""
+        made = copy.copy(self)
+        made.densities = [list(task) for task in self.densities]
+        made.quantiles = [list(task) for task in self.quantiles]
+        return made
 
     @property
     def has_density(self) -> bool:
@@ -65,26 +76,43 @@ class TaskInference:
         return self.has_density or self.mixing == "soft"
 
     def begin(
-        self, train: Split, held: Split, on_class: Callable[[dict[str, float]], None] = lambda terms: None
+        self,
+        train: Split,
+        held: Split,
+        on_class: Callable[[dict[str, float]], None] = lambda terms: None,
+        *,
+        head: int | None = None,
+        classes: int | None = None,
     ) -> None:
-        """Learn the densities of a new task's classes; `on_class` is told of each."""
+        """Learn the densities of a task's classes; `on_class` is told of each.
+
+        Arguments:
+            train: rows to learn from.
+            held: rows of the same task that choose the sizes.
+            on_class: called after each class.
+            head: a task whose rows return; a new one, if not given.
+            classes: how many the task has, if this portion may lack some.
+        """
         if not self.has_density:
             return
-        task = len(self.densities)
+        if head is None:
+            size = classes or int(train.y.max()) + 1
+            self.densities.append([new_density(self.options, self.setting.inputs) for _ in range(size)])
+            self.quantiles.append([torch.zeros_like(LEVELS) for _ in range(size)])
+        number = len(self.densities) - 1 if head is None else head
         rows, others = (self.preprocess(torch.from_numpy(split.x)) for split in (train, held))
-        made = []
-        for label in range(int(train.y.max()) + 1):
+        for label, density in enumerate(self.densities[number]):
             own, kept = rows[torch.from_numpy(train.y == label)], others[torch.from_numpy(held.y == label)]
             if len(own) == 0:
-                raise UserError(f"a density needs examples of every class, but label {label} has none to learn from.")
+                if classes is None:
+                    raise UserError(f"a density needs examples of every class, but label {label} has none.")
+                continue
             kept = kept if len(kept) else own
-            empty = new_density(self.options, self.setting.inputs)
-            density = empty.update(own, kept, self.setting.generator("density", task, label))
-            values = density.log_density(kept)
-            self.quantiles.append(quantiles(values))
-            made.append(density)
+            before = [round(density.count)] if density.count else []
+            updated = density.update(own, kept, self.setting.generator("density", number, label, *before))
+            values = updated.log_density(kept)
+            self.densities[number][label], self.quantiles[number][label] = updated, quantiles(values)
             on_class({"log density": float(values.mean())})
-        self.densities.append(made)
 
     def end(self, learner: Learner, held: Split) -> None:
         """Calibrate on held-out rows of the task that was just learned."""
@@ -92,32 +120,40 @@ class TaskInference:
             learner.predict(held.x, head, self.setting.generator("calibrate", learner.task, head))
             for head in range(len(learner.head_sizes))
         ]
-        x = torch.from_numpy(held.x)
-        joint = self.joint(x)
-        if len(predictions) > 1:
-            self.temperature = self.temperature.update(self.evidence(predictions, joint), learner.task)
+        joint = self.joint(torch.from_numpy(held.x))
+        self.calibrate(self.evidence(predictions, joint), learner.task)
         if self.has_density:
             own = predictions[-1].probabilities.cpu()
             self.pooling = self.pooling.update(own, joint[-1], torch.from_numpy(held.y))
 
-    def joint(self, x: Float[Tensor, "rows inputs"]) -> list[Float[Tensor, "rows labels"]]:
-        """log n_y p(x | y, t) for the classes of every task, n_y as a share of the task; nothing without densities."""
-        rows = self.preprocess(x) if self.has_density else x
-        made = []
-        for task in self.densities:
-            shares = torch.tensor([density.count for density in task], dtype=torch.float64)
-            logs = torch.stack([density.log_density(rows) for density in task], 1)
-            made.append(logs.double() + (shares / shares.sum()).log())
-        return made
+    def calibrate(self, evidence: Float[Tensor, "tasks rows"], task: int) -> None:
+        """Let the temperature learn from rows that are known to belong to a task."""
+        if len(evidence) > 1:
+            self.temperature = self.temperature.update(evidence, task)
+
+    def joint(
+        self, x: Float[Tensor, "rows inputs"], tasks: Sequence[int] | None = None
+    ) -> list[Float[Tensor, "rows labels"]]:
+        """log n_y p(x | y, t) for the classes of some or all tasks, n_y as a share of the task.
+
+        Nothing without densities; -1e30 for a class of which no row has come.
+        """
+        if not self.has_density:
+            return []
+        rows = self.preprocess(x)
+        wanted = self.densities if tasks is None else [self.densities[task] for task in tasks]
+        return [joint_of(densities, rows) for densities in wanted]
 
     def evidence(self, predictions: Sequence[Prediction], joint: Sequence[Tensor]) -> Float[Tensor, "tasks rows"]:
         """What speaks for each task: the higher the likelier."""
-        if self.has_density:
+        if joint:
             return torch.stack([one.logsumexp(1) for one in joint])
         if self.infer == "mutual-information":
-            return -torch.stack([one.mutual_information for one in predictions]).cpu()
-        scores = [one.entropy if self.score == "predictive" else one.expected_entropy for one in predictions]
-        return -torch.stack(scores).cpu()
+            scores = [one.mutual_information for one in predictions]
+        else:
+            scores = [one.entropy if self.score == "predictive" else one.expected_entropy for one in predictions]
+        bits = [math.log2(one.probabilities.shape[-1]) for one in predictions]
+        return -torch.stack([score / most for score, most in zip(scores, bits, strict=True)]).cpu()
 
     def task_probabilities(self, evidence: Float[Tensor, "tasks rows"]) -> Float[Tensor, "tasks rows"]:
         """p(t | x); with hard mixing, one for the task of highest evidence."""
@@ -127,14 +163,20 @@ class TaskInference:
 
     def within(self, predictions: Sequence[Prediction], joint: Sequence[Tensor]) -> list[Prediction]:
         """p(y | x, t) for every task: the network's, pooled with the densities' where there are any."""
-        if not self.has_density:
+        if not joint:
             return list(predictions)
         return [self.within_task(one, own) for one, own in zip(predictions, joint, strict=True)]
 
     def within_task(self, prediction: Prediction, joint: Float[Tensor, "rows labels"]) -> Prediction:
-        """p(y | x, t) for one task."""
+        """p(y | x, t) for one task; the share of its entropy that comes from the weights stays the network's."""
         pooled = self.pooling.probabilities(prediction.probabilities, joint.to(prediction.probabilities.device))
-        return replace(prediction, probabilities=pooled)
+        share = prediction.expected_entropy / prediction.entropy.clamp(min=SMALLEST)
+        return replace(prediction, probabilities=pooled, expected_entropy=share * entropy(pooled))
+
+    @property
+    def all_quantiles(self) -> Float[Tensor, "classes levels"]:
+        """The percentiles of the classes of all tasks, in order."""
+        return torch.stack([one for task in self.quantiles for one in task])
 
     def preprocess(self, x: Float[Tensor, "rows inputs"]) -> Float[Tensor, "rows inputs"]:
         """What the densities see: powers, and every row with mean 0 and deviation 1, as the options say."""
@@ -153,7 +195,7 @@ class TaskInference:
         """All that must be stored: statistics of inputs, no input."""
         tensors = {"temperature": self.temperature.losses, "pooling": self.pooling.losses}
         if self.quantiles:
-            tensors["quantiles"] = torch.stack(self.quantiles)
+            tensors["quantiles"] = self.all_quantiles
         for task, densities in enumerate(self.densities):
             for label, density in enumerate(densities):
                 tensors |= {f"density.{task}.{label}.{name}": value for name, value in density.tensors().items()}
@@ -166,10 +208,11 @@ class TaskInference:
             name.removeprefix(PREFIX): value.cpu() for name, value in state.tensors.items() if name.startswith(PREFIX)
         }
         self.temperature, self.pooling = Temperature(tensors["temperature"]), Pooling(tensors["pooling"])
-        self.quantiles = list(tensors.get("quantiles", ()))
+        sizes = state.facts["inference"]["densities"]
+        self.quantiles = [list(task) for task in tensors["quantiles"].split(sizes)] if sizes else []
         self.densities = [
             [self._restored(tensors, f"density.{task}.{label}.") for label in range(labels)]
-            for task, labels in enumerate(state.facts["inference"]["densities"])
+            for task, labels in enumerate(sizes)
         ]
 
     def _restored(self, tensors: dict[str, Tensor], prefix: str) -> Density:
@@ -177,9 +220,20 @@ class TaskInference:
         return restore_density(self.options, own)
 
 
+def joint_of(densities: Sequence[Density], rows: Float[Tensor, "rows inputs"]) -> Float[Tensor, "rows labels"]:
+    """log n_y p(x | y) of one task's classes."""
+    shares = torch.tensor([density.count for density in densities], dtype=torch.float64)
+    never = torch.full_like(rows[:, 0], NEVER, dtype=torch.float64)
+    logs = [density.log_density(rows).double() if density.count else never for density in densities]
+    return torch.stack(logs, 1) + (shares / shares.sum()).log().clamp(min=NEVER)
+
+
 def held_out_part(task: Task, seed: int) -> tuple[Task, Split]:
-    """A task without the rows that calibrate, and those rows: 5 %, but 50 where that leaves four times as many."""
-    size = len(task.train)
-    count = max(round(HELD_OUT * size), min(FEWEST_HELD_OUT, size // 5), 1)
-    train, held = hold_out(task.train.labels, count=count, seed=seed)
+    """A task without the rows that calibrate, and those rows."""
+    train, held = hold_out(task.train.labels, count=held_out_count(len(task.train)), seed=seed)
     return replace(task, train=task.train.take(train)), task.train.take(held).load()
+
+
+def held_out_count(rows: int) -> int:
+    """How many of so many rows calibrate: 5 %, but 50 where that leaves four times as many."""
+    return max(round(HELD_OUT * rows), min(FEWEST_HELD_OUT, rows // 5), 1)

@@ -8,6 +8,7 @@ sure of itself.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from jaxtyping import Float
@@ -36,7 +37,7 @@ class Pooling:
             made.append(torch.stack([-one.gather(1, labels[:, None]).sum() for one in logs]))
         return Pooling(self.losses + torch.stack(made, 1))
 
-    @property
+    @cached_property
     def exponents(self) -> tuple[float, float]:
         """The best u and v; the network alone before there was anything to compare."""
         if not self.losses.any():

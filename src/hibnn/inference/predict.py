@@ -44,15 +44,15 @@ def predict(
 def refuses(inference: TaskInference, joint: list[Tensor], rate: float) -> Bool[Tensor, " rows"]:
     """Which rows are refused when a stated share of own rows may be."""
     if not inference.has_density:
-        raise UserError("only a density can say that an input is foreign: use --infer density.")
+        raise UserError("only a density can say that an input is foreign: infer tasks by density (--infer density).")
     if not 0 < rate < 1:
         raise UserError(f"the share of own inputs that may be refused lies between 0 and 1, not at {rate}.")
-    return refused(*_most_probable(inference, joint), torch.stack(inference.quantiles), rate)
+    return refused(*_most_probable(inference, joint), inference.all_quantiles, rate)
 
 
 def outlier_scores(inference: TaskInference, joint: list[Tensor]) -> Float[Tensor, " rows"]:
     """How strange every row is; see `hibnn.inference.outliers`."""
-    return outlier_score(*_most_probable(inference, joint), torch.stack(inference.quantiles))
+    return outlier_score(*_most_probable(inference, joint), inference.all_quantiles)
 
 
 def _most_probable(inference: TaskInference, joint: list[Tensor]) -> tuple[Tensor, Tensor]:

@@ -9,6 +9,7 @@ tasks.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from jaxtyping import Float
@@ -32,7 +33,7 @@ class Temperature:
         logs = (evidence.double()[None] / GRID[:, None, None]).log_softmax(1)
         return Temperature(self.losses - logs[:, task].sum(1))
 
-    @property
+    @cached_property
     def value(self) -> float:
         """The best temperature; 1 before there were two tasks to tell apart."""
         return float(GRID[self.losses.argmin()]) if self.losses.any() else 1.0

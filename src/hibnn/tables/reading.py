@@ -15,6 +15,8 @@ import numpy as np
 from hibnn.errors import UserError
 
 BLOCK_BYTES = 1 << 22
+MOST_ROWS, MOST_NUMBERS = 50_000, 20_000_000
+"""Held in memory at once."""
 
 
 @dataclass(frozen=True)
@@ -127,3 +129,8 @@ def column_names(path: Path) -> Sequence[str]:
     for table in TableFile(path).batches(1):
         return table.column_names
     raise UserError(f"{path} has no rows.")
+
+
+def rows_in_memory(path: Path) -> int:
+    """How many rows of a file are held at once: 50,000, fewer with more than 400 columns, but never under 100."""
+    return max(100, min(MOST_ROWS, MOST_NUMBERS // len(column_names(path))))
