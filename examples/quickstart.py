@@ -27,6 +27,10 @@ def main() -> None:
         told, untold = (model.score(test_x[rows], test_y[rows], task=task) for task in (name, None))
         print(f"digits {name}: accuracy {told:.2f} if the task is told, {untold:.2f} if it must be inferred")
 
+    foreign = model.predict_foreign(test_x)
+    nines, others = (f"{foreign[some].mean():.0%}" for some in (test_y == 9, test_y < 9))
+    print(f"like none of the tasks: {nines} of the nines, which were never shown, and {others} of the others")
+
     rows = np.isin(test_y, TASKS["6 to 8"])
     known, unknown = (model.predict_uncertainty(test_x[some], task="6 to 8") for some in (rows, test_y == 9))
     print(f"mean uncertainty in nats: {known.total.mean():.2f} for 6 to 8, {unknown.total.mean():.2f} for nines")

@@ -177,23 +177,26 @@ def seconds(cell: Sequence[StoredRun]) -> str:
 
 
 def task_inference(folder: Path) -> Table:
-    """What tells the task: a density or entropy; all but the density's rows are read out of the same runs."""
+    """What tells the task; all but the densities' rows are read out of the runs with densities of inputs."""
     cells: dict[tuple[str, str, str, str], list[dict[str, Any]]] = {}
     for run in runs_below([folder]):
         if run.result is None:
             continue
-        ways = [(Scenario.CLASS, "sample", "entropy")]
-        ways += [(Scenario.CLASS, "task", "density")] if run.dataset != PERMUTED else []
-        ways += [(Scenario.DOMAIN, "sample", "density")] if run.dataset == SPLIT else []
+        features = run.config.get("density_of") == "features"
+        ways = [] if features else [(Scenario.CLASS, "sample", infer) for infer in ("entropy", "mutual-information")]
+        ways += [(Scenario.CLASS, "task", "density")] if run.dataset != PERMUTED and not features else []
+        ways += [(Scenario.DOMAIN, "sample", "density")] if run.dataset == SPLIT and not features else []
+        stamps = ", hard time stamps" if run.config["options"]["timestamps"] == "hard" else ""
         for one in (run.result, *(stored_read_out(run.folder, *way) for way in ways)):
-            key = (run.dataset, one["scenario"], one["inference"], one["infer"])
+            told_by = f"density of features{stamps}" if features else one["infer"]
+            key = (run.dataset, one["scenario"], one["inference"], told_by)
             network = run.number("parameters") - run.number("inference_parameters")
             cells.setdefault(key, []).append(one | {"network": network})
     return Table(
         "Which task is this?",
         "IBNN on the test sets after the last task, in %, mean ± standard error over seeds. Made by `hibnn sweep\n"
-        "paper/task-inference.toml --out runs/task-inference` and `python paper/tables.py task-inference`; all rows of a benchmark are\n"
-        "the same networks, which learned with a density beside them. No example is stored. Memory in thousands of numbers: the\n"
+        "paper/task-inference.toml --out runs/task-inference` and `python paper/tables.py task-inference`; all rows of a benchmark but\n"
+        "those of features are the same networks, which learned with densities beside them. No example is stored. Memory in thousands of numbers: the\n"
         "network's, and what the inference of tasks keeps (`docs/task-inference.md`). Foreign data are Fashion-MNIST for the digits and\n"
         "MNIST for Fashion-MNIST.",
         ("benchmark", "scenario", "one decision for a", "task told by", "accuracy", "task right", "right within the task",

@@ -107,7 +107,7 @@ def evaluate_task(
     if layout is Layout.GROWING:
         return _growing(predict(0), y, number, learner.head_sizes)
     inference = inference or TaskInference("entropy", learner.setting, mixing="hard", score=score)
-    joint = inference.joint(torch.from_numpy(split.x))
+    joint = inference.joint(torch.from_numpy(split.x), learner=learner)
     scores = outlier_scores(inference, joint).numpy() if joint else None
     if layout is Layout.SHARED or benchmark.scenario is Scenario.TASK:
         told = predict(number if layout is Layout.MULTI else 0)

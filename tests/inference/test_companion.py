@@ -165,3 +165,48 @@ def test_densities_see_powers_of_the_inputs_with_their_signs():
     assert torch.equal(inference.preprocess(torch.tensor([[-2.0, 0.5, 0.0]])), torch.tensor([[-4.0, 0.25, 0.0]]))
     with pytest.raises(UserError, match="power"):
         DensityOptions(power=0.0)
+
+
+def test_densities_of_features_follow_the_network_and_serve_while_it_stays():
+    benchmark = small_benchmark(Scenario.CLASS, examples=400)
+    learner = small_learner("vcl", benchmark, heads="multi", epochs=4)
+    options = DensityOptions(of="features", standardise=False)
+    inference = TaskInference("density", learner.setting, options=options)
+    part, held = held_out_part(benchmark.tasks[0], 0)
+    learn(learner, part)
+    inference.begin(part.train.load(), held, learner=learner)
+    x = torch.from_numpy(held.x)
+    features = learner.features(x, 0)
+    assert features.shape == (len(held), learner.options.widths[-1])
+    logs = inference.densities[0][1].log_density(features)
+    middle, spread = inference.quantiles[0][1][50], (inference.quantiles[0][1][84] - inference.quantiles[0][1][16]) / 2
+    share = inference.densities[0][1].count / sum(one.count for one in inference.densities[0])
+    expected = (logs.double() - middle) / spread + np.log(share)
+    torch.testing.assert_close(inference.joint(x, learner=learner)[0][:, 1], expected)
+    with torch.no_grad():
+        learner.bayesian.hidden_layers()[-1].mean.add_(0.5)
+    assert not torch.allclose(inference.joint(x, learner=learner)[0][:, 1], expected)
+
+
+@pytest.mark.parametrize("timestamps", ["none", "hard"])
+def test_a_run_infers_tasks_from_features_and_its_own_rows_are_not_refused(timestamps, tmp_path):
+    options = options_for("ibnn", "split-digits", epochs=10, prediction_draws=5, width=60, timestamps=timestamps)
+    made = Experiment(
+        dataset="split-digits", method="ibnn", scenario=Scenario.CLASS, tasks=2, options=options, infer="density",
+        density_of="features", density_standardise=False,
+    )  # fmt: skip
+    result = run(made, tmp_path)
+    assert result["task_inference"] > (0.8 if timestamps == "hard" else 0.5)
+    again = read_out(tmp_path, Scenario.CLASS, "sample", infer="density")
+    assert again["acc"] == pytest.approx(result["acc"])
+
+
+def test_a_method_without_features_says_so():
+    benchmark = small_benchmark(Scenario.CLASS)
+    learner = small_learner("den", benchmark, heads="multi", epochs=1)
+    inference = TaskInference("density", learner.setting, options=DensityOptions(of="features"))
+    part, held = held_out_part(benchmark.tasks[0], 0)
+    with pytest.raises(UserError, match="no features"):
+        inference.begin(part.train.load(), held, learner=learner)
+    with pytest.raises(UserError, match="did you mean 'features'"):
+        DensityOptions(of="feature")

@@ -11,7 +11,7 @@ from pyarrow import parquet
 from hibnn.commands import fit, inspect, predict
 from hibnn.errors import UserError
 from hibnn.estimators import load_model
-from hibnn.tables.reading import TableFile
+from hibnn.tables.reading import TableFile, rows_in_memory
 
 QUICK = ["--epochs", "3", "--quiet"]
 
@@ -57,6 +57,21 @@ def test_two_files_are_learned_in_turn_and_a_third_is_answered(model, tmp_path, 
     assert facts["held_out"]["held_out"] == 12
     assert 0 <= facts["held_out"]["calibration_error"] <= 1
     assert (tmp_path / "neurons.png").stat().st_size > 1000
+
+
+def test_rows_like_none_of_the_tasks_are_marked(model, tmp_path):
+    rows = ["age,plan,visits", "41.0,pro,3", "-9000.0,pro,3"]
+    (tmp_path / "some.csv").write_text("\n".join(rows))
+    out = tmp_path / "out.csv"
+    predict.main([str(tmp_path / "some.csv"), "--model", str(model), "-o", str(out), "--foreign", "0.01"])
+    with out.open() as file:
+        assert [row["foreign"] for row in csv.DictReader(file)] == ["False", "True"]
+
+
+def test_wide_files_are_read_in_fewer_rows(january, tmp_path):
+    assert rows_in_memory(january) == 50_000
+    (tmp_path / "wide.csv").write_text(",".join(f"c{number}" for number in range(2000)) + "\n" + "1," * 1999 + "1\n")
+    assert rows_in_memory(tmp_path / "wide.csv") == 10_000
 
 
 def test_the_kinds_of_files_say_the_same(january, model, tmp_path):

@@ -10,7 +10,7 @@ import torch
 import tyro
 from rich.console import Console
 
-from hibnn.densities.density import DensityOptions
+from hibnn.densities.density import DensityOptions, Of
 from hibnn.display import matrix_table, open_display
 from hibnn.errors import UserError
 from hibnn.evaluation import Score
@@ -61,6 +61,8 @@ class RunArguments:
     """a density sees every input raised to this power; 4 suits bright signs on a noisy ground"""
     density_standardise: bool = DensityOptions.standardise
     """bring every example to mean 0 and deviation 1 before its density; for images"""
+    density_of: Of = "inputs"
+    """densities of inputs, or of the network's last hidden layer, which goes on changing as later tasks are learned"""
     heads: Heads = "auto"
     """multi: a head a task; single: one head, shared (domain) or growing (class)"""
     tasks: int | None = None
@@ -142,25 +144,9 @@ def _named(arguments: list[str], flag: str) -> str | None:
 
 def _experiment(parsed: Any, method: Method, seed: int) -> Experiment:
     options = method.options(**{field.name: getattr(parsed, field.name) for field in fields(method.options)})
-    return Experiment(
-        method=method.name,
-        dataset=parsed.dataset,
-        scenario=Scenario.parse(parsed.scenario),
-        options=options,
-        seed=seed,
-        inference=parsed.inference,
-        score=parsed.score,
-        infer=parsed.infer,
-        mixing=parsed.mixing,
-        density_components=parsed.density_components,
-        density_rank=parsed.density_rank,
-        density_power=parsed.density_power,
-        density_standardise=parsed.density_standardise,
-        heads=parsed.heads,
-        tasks=parsed.tasks,
-        evaluate_on=parsed.evaluate_on,
-        foreign=parsed.foreign,
-    )
+    own = {"method": method.name, "scenario": Scenario.parse(parsed.scenario), "options": options, "seed": seed}
+    others = {field.name: getattr(parsed, field.name) for field in fields(Experiment) if field.name not in own}
+    return Experiment(**own, **others)
 
 
 def _check_device(device: str) -> None:

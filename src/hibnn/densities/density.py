@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal, get_args
 
 import torch
 from jaxtyping import Float
@@ -19,9 +20,10 @@ from hibnn.densities.gaussian import LowRankGaussian
 from hibnn.densities.merging import pool
 from hibnn.densities.mixture import Mixture
 from hibnn.densities.statistics import Statistics
-from hibnn.errors import UserError
+from hibnn.errors import UserError, unknown
 
 MOST_ROWS = 10_000
+Of = Literal["inputs", "features"]
 
 
 @dataclass(frozen=True)
@@ -36,11 +38,15 @@ class DensityOptions:
     """inputs are first raised to this power (their signs stay); the same for all classes, so that they compare"""
     standardise: bool = True
     """whether every example is first brought to mean 0 and deviation 1; good for images, wrong for a few columns"""
+    of: Of = "inputs"
+    """what they are densities of: the inputs, or the network's last hidden layer under a task's head"""
 
     def __post_init__(self) -> None:
         for name in ("components", "rank"):
             if getattr(self, name) < 1:
                 raise UserError(f"density-{name} must be at least 1, not {getattr(self, name)}.")
+        if self.of not in get_args(Of):
+            raise unknown("thing to have a density", self.of, get_args(Of))
         if not self.power > 0:
             raise UserError(f"density-power must be positive, not {self.power}.")
 

@@ -33,6 +33,8 @@ def new_inference(
         options = DensityOptions(**({"standardise": scaling == "examples"} | dict(density or {})))
     except TypeError as error:
         raise UserError(f"density has an option that there is not, or of the wrong type ({error}).") from None
+    if options.of != "inputs":
+        raise UserError("an estimator's densities are of inputs: leave density's 'of' out.")
     return TaskInference(infer, setting, options=options)
 
 
@@ -52,7 +54,10 @@ def uses_densities(inference: TaskInference, heads: Sequence[int]) -> bool:
 
 
 def joint_densities(inference: TaskInference, x: np.ndarray, heads: Sequence[int]) -> list[Tensor]:
-    """log n_y p(x | y, t) under some tasks, in double precision, a few thousand rows at a time; [] without densities."""
+    """log n_y p(x | y, t) under some tasks, a few thousand rows at a time; nothing without densities.
+
+    In double precision, so that the answer for a row depends on no other row.
+    """
     parts = [inference.joint(rows.double(), heads) for rows in torch.from_numpy(x).split(ROWS_AT_ONCE)]
     return [torch.cat(one) for one in zip(*parts, strict=True)]
 

@@ -5,7 +5,7 @@ import json
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
-from hibnn.densities.density import DensityOptions
+from hibnn.densities.density import DensityOptions, Of
 from hibnn.errors import UserError, unknown
 from hibnn.evaluation import Granularity, Score
 from hibnn.inference.companion import INFERENCES, Infer, Mixing
@@ -33,6 +33,7 @@ class Experiment:
     density_rank: int = DensityOptions.rank
     density_power: float = DensityOptions.power
     density_standardise: bool = DensityOptions.standardise
+    density_of: Of = "inputs"
     heads: Heads = "auto"
     tasks: int | None = None
     evaluate_on: EvaluateOn = "test"
@@ -56,7 +57,9 @@ class Experiment:
 
     def density_options(self) -> DensityOptions:
         """The bounds of the densities."""
-        return DensityOptions(self.density_components, self.density_rank, self.density_power, self.density_standardise)
+        return DensityOptions(
+            self.density_components, self.density_rank, self.density_power, self.density_standardise, self.density_of
+        )
 
     def as_json(self) -> dict[str, Any]:
         """The experiment as plain values."""

@@ -127,20 +127,26 @@ class Course:
             if time.perf_counter() - self.saved > self.cost / CHECKPOINT_SHARE:
                 self.save()
             self.end_if_asked()
-        self.timed(lambda: self.end_task(held))
+        self.timed(lambda: self.end_task(task, held, display))
 
     def begin_task(self, task: Task, held: Split | None, display: Display) -> None:
         """The densities of a task's classes, then the network's beginning."""
-        if self.inference is not None and held is not None:
-            if self.inference.has_density:
-                display.begin(self.number, len(self.tasks.tasks), f"{task.name}, density", len(task.classes))
-            self.inference.begin(task.train.load(), held, display.epoch)
+        if self.inference is not None and held is not None and not self.inference.waits:
+            self.learn_densities(self.inference, task, held, display)
         self.learner.begin(task)
 
-    def end_task(self, held: Split | None) -> None:
+    def learn_densities(self, inference: TaskInference, task: Task, held: Split, display: Display) -> None:
+        """What the inference of tasks learns of a task before it can be calibrated."""
+        if inference.has_density:
+            display.begin(self.number, len(self.tasks.tasks), f"{task.name}, density", len(task.classes))
+        inference.begin(task.train.load(), held, display.epoch, learner=self.learner)
+
+    def end_task(self, task: Task, held: Split | None, display: Display) -> None:
         """Consolidate, and calibrate what tells the tasks apart."""
         self.learner.end()
         if self.inference is not None and held is not None:
+            if self.inference.waits:
+                self.learn_densities(self.inference, task, held, display)
             self.inference.end(self.learner, held)
 
     def timed(self, work: Callable[[], Any]) -> tuple[float, Any]:

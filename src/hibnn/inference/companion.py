@@ -22,7 +22,7 @@ from torch import Tensor
 from hibnn.datasets import hold_out
 from hibnn.densities.density import Density, DensityOptions, new_density, restore_density
 from hibnn.errors import UserError, unknown
-from hibnn.inference.outliers import LEVELS, quantiles
+from hibnn.inference.outliers import LEVELS, in_spreads, quantiles
 from hibnn.inference.pooling import SMALLEST, Pooling
 from hibnn.inference.temperature import Temperature
 from hibnn.learners.base import Learner, Prediction, Setting, State, entropy
@@ -71,6 +71,11 @@ class TaskInference:
         return self.infer == "density"
 
     @property
+    def waits(self) -> bool:
+        """Whether the densities are learned after the network, whose features they see."""
+        return self.has_density and self.options.of == "features"
+
+    @property
     def holds_out(self) -> bool:
         """Whether some rows must be kept from the network."""
         return self.has_density or self.mixing == "soft"
@@ -83,6 +88,7 @@ class TaskInference:
         *,
         head: int | None = None,
         classes: int | None = None,
+        learner: Learner | None = None,
     ) -> None:
         """Learn the densities of a task's classes; `on_class` is told of each.
 
@@ -92,15 +98,16 @@ class TaskInference:
             on_class: called after each class.
             head: a task whose rows return; a new one, if not given.
             classes: how many the task has, if this portion may lack some.
+            learner: whose features are seen, where the densities are of features.
         """
         if not self.has_density:
             return
+        number = len(self.densities) if head is None else head
+        rows, others = (self.seen(torch.from_numpy(split.x), number, learner) for split in (train, held))
         if head is None:
             size = classes or int(train.y.max()) + 1
-            self.densities.append([new_density(self.options, self.setting.inputs) for _ in range(size)])
+            self.densities.append([new_density(self.options, rows.shape[1]) for _ in range(size)])
             self.quantiles.append([torch.zeros_like(LEVELS) for _ in range(size)])
-        number = len(self.densities) - 1 if head is None else head
-        rows, others = (self.preprocess(torch.from_numpy(split.x)) for split in (train, held))
         for label, density in enumerate(self.densities[number]):
             own, kept = rows[torch.from_numpy(train.y == label)], others[torch.from_numpy(held.y == label)]
             if len(own) == 0:
@@ -120,7 +127,7 @@ class TaskInference:
             learner.predict(held.x, head, self.setting.generator("calibrate", learner.task, head))
             for head in range(len(learner.head_sizes))
         ]
-        joint = self.joint(torch.from_numpy(held.x))
+        joint = self.joint(torch.from_numpy(held.x), learner=learner)
         self.calibrate(self.evidence(predictions, joint), learner.task)
         if self.has_density:
             own = predictions[-1].probabilities.cpu()
@@ -132,17 +139,23 @@ class TaskInference:
             self.temperature = self.temperature.update(evidence, task)
 
     def joint(
-        self, x: Float[Tensor, "rows inputs"], tasks: Sequence[int] | None = None
+        self, x: Float[Tensor, "rows inputs"], tasks: Sequence[int] | None = None, learner: Learner | None = None
     ) -> list[Float[Tensor, "rows labels"]]:
         """log n_y p(x | y, t) for the classes of some or all tasks, n_y as a share of the task.
 
-        Nothing without densities; -1e30 for a class of which no row has come.
+        Nothing without densities; -1e30 for a class of which no row has come. Features of different tasks are different
+        things, so their log densities are in spreads from the usual value (`hibnn.inference.outliers`).
         """
         if not self.has_density:
             return []
-        rows = self.preprocess(x)
-        wanted = self.densities if tasks is None else [self.densities[task] for task in tasks]
-        return [joint_of(densities, rows) for densities in wanted]
+        wanted = range(len(self.densities)) if tasks is None else tasks
+        if self.options.of == "inputs":
+            rows = self.preprocess(x)
+            return [joint_of(self.densities[task], rows) for task in wanted]
+        return [
+            joint_of(self.densities[task], self.seen(x, task, learner), torch.stack(self.quantiles[task]))
+            for task in wanted
+        ]
 
     def evidence(self, predictions: Sequence[Prediction], joint: Sequence[Tensor]) -> Float[Tensor, "tasks rows"]:
         """What speaks for each task: the higher the likelier."""
@@ -177,6 +190,20 @@ class TaskInference:
     def all_quantiles(self) -> Float[Tensor, "classes levels"]:
         """The percentiles of the classes of all tasks, in order."""
         return torch.stack([one for task in self.quantiles for one in task])
+
+    @property
+    def levels(self) -> Float[Tensor, "classes levels"]:
+        """The percentiles of what `joint` gives, without the shares."""
+        kept = self.all_quantiles
+        return kept if self.options.of == "inputs" else in_spreads(kept.T, kept).T
+
+    def seen(self, x: Float[Tensor, "rows inputs"], task: int, learner: Learner | None) -> Float[Tensor, "rows seen"]:
+        """What the densities of a task see: inputs, or what the network makes of them now."""
+        if self.options.of == "inputs":
+            return self.preprocess(x)
+        if learner is None:
+            raise UserError("densities of features need the network: give the learner.")
+        return self.preprocess(learner.features(x, task))
 
     def preprocess(self, x: Float[Tensor, "rows inputs"]) -> Float[Tensor, "rows inputs"]:
         """What the densities see: powers, and every row with mean 0 and deviation 1, as the options say."""
@@ -220,12 +247,16 @@ class TaskInference:
         return restore_density(self.options, own)
 
 
-def joint_of(densities: Sequence[Density], rows: Float[Tensor, "rows inputs"]) -> Float[Tensor, "rows labels"]:
-    """log n_y p(x | y) of one task's classes."""
+def joint_of(
+    densities: Sequence[Density],
+    rows: Float[Tensor, "rows seen"],
+    spreads: Float[Tensor, "labels levels"] | None = None,
+) -> Float[Tensor, "rows labels"]:
+    """log n_y p(x | y) of one task's classes; with percentiles of log p, that in spreads in the place of log p."""
     shares = torch.tensor([density.count for density in densities], dtype=torch.float64)
     never = torch.full_like(rows[:, 0], NEVER, dtype=torch.float64)
-    logs = [density.log_density(rows).double() if density.count else never for density in densities]
-    return torch.stack(logs, 1) + (shares / shares.sum()).log().clamp(min=NEVER)
+    logs = torch.stack([density.log_density(rows).double() if density.count else never for density in densities], 1)
+    return (logs if spreads is None else in_spreads(logs, spreads)) + (shares / shares.sum()).log().clamp(min=NEVER)
 
 
 def held_out_part(task: Task, seed: int) -> tuple[Task, Split]:

@@ -19,12 +19,17 @@ def quantiles(log_densities: Float[Tensor, " rows"]) -> Float[Tensor, " levels"]
     return torch.quantile(log_densities.double(), LEVELS)
 
 
+def in_spreads(values: Float[Tensor, "*rows some"], kept: Float[Tensor, "some levels"]) -> Float[Tensor, "*rows some"]:
+    """How far above the median log densities lie, in spreads; `kept` has the percentiles for each of the last axis."""
+    middle, spread = kept[:, 50], ((kept[:, 84] - kept[:, 16]) / 2).clamp(min=1e-6)
+    return (values.double() - middle) / spread
+
+
 def outlier_score(
     log_density: Float[Tensor, " rows"], classes: Int[Tensor, " rows"], kept: Float[Tensor, "classes levels"]
 ) -> Float[Tensor, " rows"]:
     """How far below its class's usual log density every row lies, in spreads; higher is stranger."""
-    middle, spread = kept[:, 50], ((kept[:, 84] - kept[:, 16]) / 2).clamp(min=1e-6)
-    return (middle[classes] - log_density.double()) / spread[classes]
+    return -in_spreads(log_density, kept[classes])
 
 
 def refused(

@@ -31,7 +31,7 @@ def predict(
     """
     predictions = [learner.predict(x, head, generator) for head in range(len(learner.head_sizes))]
     inputs = torch.as_tensor(x, dtype=torch.float32)
-    joint = inference.joint(inputs)
+    joint = inference.joint(inputs, learner=learner)
     tasks = inference.task_probabilities(inference.evidence(predictions, joint))
     within = inference.within(predictions, joint)
     classes = [weight[:, None] * one.probabilities.cpu() for weight, one in zip(tasks, within, strict=True)]
@@ -47,12 +47,12 @@ def refuses(inference: TaskInference, joint: list[Tensor], rate: float) -> Bool[
         raise UserError("only a density can say that an input is foreign: infer tasks by density (--infer density).")
     if not 0 < rate < 1:
         raise UserError(f"the share of own inputs that may be refused lies between 0 and 1, not at {rate}.")
-    return refused(*_most_probable(inference, joint), inference.all_quantiles, rate)
+    return refused(*_most_probable(inference, joint), inference.levels, rate)
 
 
 def outlier_scores(inference: TaskInference, joint: list[Tensor]) -> Float[Tensor, " rows"]:
     """How strange every row is; see `hibnn.inference.outliers`."""
-    return outlier_score(*_most_probable(inference, joint), inference.all_quantiles)
+    return outlier_score(*_most_probable(inference, joint), inference.levels)
 
 
 def _most_probable(inference: TaskInference, joint: list[Tensor]) -> tuple[Tensor, Tensor]:

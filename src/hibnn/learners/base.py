@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import one_hot
 
@@ -187,6 +188,10 @@ class Learner(ABC):
     def stick_alphas(self) -> list[Tensor] | None:
         """a_k of the posterior of every stick, one vector for each set of sticks, or None where the width is fixed."""
         return None
+
+    def features(self, x: Tensor, head: int) -> Float[Tensor, "rows units"]:
+        """The last hidden layer for some inputs under a head, without chance; not every method has one for all."""
+        raise UserError(f"{type(self).__name__} has no features to learn densities of: use densities of inputs.")
 
     def predict(self, x: np.ndarray | Tensor, head: int, generator: torch.Generator) -> Prediction:
         """Predictions under a head (ignored where there is only one), averaged over posterior draws."""

@@ -76,5 +76,9 @@ class GradientLearner(NetworkLearner, ABC):
     def after_step(self) -> None:
         """Follow the parameters after a step."""
 
+    def features(self, x: Tensor, head: int) -> Tensor:
+        with torch.no_grad():
+            return self.mlp.features(self.preprocess(x.to(self.setting.device))).cpu()
+
     def predict_batch(self, x: Tensor, head: int, generator: torch.Generator) -> Prediction:
         return Prediction.of_draws(self.mlp(self.preprocess(x), head).softmax(-1)[None])

@@ -230,6 +230,12 @@ class SequentialBayes(NetworkLearner):
             parts.append(Prediction.of_draws(logits.softmax(-1).unflatten(0, (draws, len(rows)))))
         return Prediction.join(parts)
 
+    def features(self, x: Tensor, head: int) -> Tensor:
+        """At the means of the weights and the expected masks."""
+        with torch.no_grad():
+            pi = self.expected_pi(head)
+            return self.bayesian.features(self.preprocess(x.to(self.setting.device)), pi, None).cpu()
+
     def prediction_masks(self, rows: int, draws: int, head: int, generator: torch.Generator) -> list[Tensor] | None:
         """Masks for every draw and example; each draw has sticks of its own."""
         if self.stamps is None or not isinstance(self.options, BuffetOptions):

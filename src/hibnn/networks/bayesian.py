@@ -84,14 +84,20 @@ class BayesianMLP(HeadedNetwork):
 
         Without a generator the weights are at their means.
         """
-        rows = x
-        for number, layer in enumerate(self.hidden_layers()):
-            rows = _draw(layer, rows, draws if number == 0 else 1, generator).relu()
-            if masks is not None:
-                rows = rows * masks[number]
+        rows = self.features(x, masks, generator, draws)
         fresh = 1 if len(self.body) > 0 else draws
         logits = [_draw(one, rows, fresh, generator) for one in self.heads_of(head)]
         return logits[0] if len(logits) == 1 else torch.cat(logits, -1)
+
+    def features(
+        self, x: Tensor, masks: Sequence[Tensor] | None, generator: torch.Generator | None, draws: int = 1
+    ) -> Float[Tensor, "rows units"]:
+        """The last hidden layer, as `forward` draws it."""
+        for number, layer in enumerate(self.hidden_layers()):
+            x = _draw(layer, x, draws if number == 0 else 1, generator).relu()
+            if masks is not None:
+                x = x * masks[number]
+        return x
 
     def kl_weights(self, head: int) -> Float[Tensor, ""]:
         """KL of the weights that `head` uses; every other head is still at its prior, where its KL is zero."""
