@@ -22,7 +22,7 @@ from hibnn.densities.mixture import Mixture
 from hibnn.densities.statistics import Statistics
 from hibnn.errors import UserError, unknown
 
-MOST_ROWS = 10_000
+MOST_ROWS = 6_000
 Of = Literal["inputs", "features"]
 
 
@@ -58,10 +58,8 @@ class Density(ABC):
     def update(self, x: Float[Tensor, "rows inputs"], held_out: Tensor, generator: torch.Generator) -> "Density":
         """The density after more rows; `held_out` rows of the class choose sizes and are not learned."""
 
-    @property
-    @abstractmethod
-    def mixture(self) -> Mixture | None:
-        """The density as a mixture; None before any rows."""
+    mixture: Mixture | None
+    """The density as a mixture; None before any rows."""
 
     def log_density(self, x: Float[Tensor, "rows inputs"]) -> Float[Tensor, " rows"]:
         """In the precision of the rows; only after an update."""
@@ -92,14 +90,10 @@ class SingleDensity(Density):
     """A Gaussian whose number of factors has the highest evidence."""
 
     def __init__(self, options: DensityOptions, statistics: Statistics) -> None:
-        self.options, self.statistics = options, statistics
-
-    @cached_property
-    def mixture(self) -> Mixture | None:
-        if not self.statistics.count:
-            return None
-        gaussian = LowRankGaussian.of_statistics(self.statistics, self.options.rank).to(torch.float32)
-        return Mixture((gaussian,), torch.tensor([float(self.statistics.count)]))
+        self.options, self.statistics, self.mixture = options, statistics, None
+        if statistics.count:
+            gaussian = LowRankGaussian.of_statistics(statistics, options.rank).to(torch.float32)
+            self.mixture = Mixture((gaussian,), torch.tensor([float(statistics.count)]))
 
     def update(self, x: Tensor, held_out: Tensor, generator: torch.Generator) -> "SingleDensity":
         return SingleDensity(self.options, self.statistics.merge(Statistics.of(x)))
@@ -125,15 +119,11 @@ class SingleDensity(Density):
 class MixtureDensity(Density):
     """A mixture of low-rank Gaussians whose number and rank held-out rows choose.
 
-    Of a portion, at most 10,000 rows are looked at; they stand for all.
+    Of a portion, at most 6,000 rows are looked at; they stand for all.
     """
 
     def __init__(self, options: DensityOptions, mixture: Mixture | None = None) -> None:
-        self.options, self._mixture = options, mixture
-
-    @property
-    def mixture(self) -> Mixture | None:
-        return self._mixture
+        self.options, self.mixture = options, mixture
 
     def update(self, x: Tensor, held_out: Tensor, generator: torch.Generator) -> "MixtureDensity":
         rows = x if len(x) <= MOST_ROWS else x[torch.randperm(len(x), generator=generator)[:MOST_ROWS]]

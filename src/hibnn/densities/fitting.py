@@ -78,10 +78,10 @@ def component(x: Tensor, responsibilities: Tensor, start: Tensor, rank: int) -> 
     basis = start
     for _ in range(2):
         basis = _orthonormal(centred.T @ (centred @ basis))
-    _, values, vectors = torch.linalg.svd(centred @ basis, full_matrices=False)
-    keep = min(rank, len(values))
-    directions = basis @ vectors[:keep].T
-    return LowRankGaussian.of_spectrum(mean, directions, values[:keep].square(), centred.square().sum()), basis
+    inside = centred @ basis
+    values, vectors = torch.linalg.eigh(inside.T @ inside)
+    values, vectors = values.flip(0)[:rank], vectors.flip(1)[:, :rank]
+    return LowRankGaussian.of_spectrum(mean, basis @ vectors, values, centred.square().sum()), basis
 
 
 def _sizes(components: int, rows: int) -> Iterator[int]:

@@ -7,6 +7,7 @@ from these rows too if the portion is small; if not, they also say how far the d
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ def new_inference(
 ) -> TaskInference:
     """An inference of tasks that has seen none; columns that differ in kind are not standardised row by row."""
     try:
-        options = DensityOptions(**({"standardise": scaling == "examples"} | dict(density or {})))
+        options = replace(DensityOptions(standardise=scaling == "examples"), **dict(density or {}))
     except TypeError as error:
         raise UserError(f"density has an option that there is not, or of the wrong type ({error}).") from None
     if options.of != "inputs":
