@@ -42,7 +42,7 @@ class FitArguments:
     """how tasks are told apart when nobody names them: by densities of their inputs, or by how sure the network is (new
     models only)"""
     rows_at_once: int | None = None
-    """rows in memory; a longer file is learned as portions of one task; by default 50,000, fewer with more than 400
+    """rows in memory; a longer file is learned as portions of one task; by default 50,000, fewer with more than 160
     columns"""
     seed: int = 0
     """of a new model"""

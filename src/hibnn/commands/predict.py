@@ -35,7 +35,7 @@ class PredictArguments:
     foreign: float | None = None
     """add a column that says which rows belong to none of the tasks, if this share of own rows may be refused"""
     rows_at_once: int | None = None
-    """rows in memory; by default 50,000, fewer with more than 400 columns"""
+    """rows in memory; by default 50,000, fewer with more than 160 columns"""
 
 
 def main(arguments: list[str]) -> int:

@@ -2,7 +2,7 @@
 
 A file of more rows than are held at once is learned as portions of one task, the posterior of each the prior of the
 next, so that memory does not grow with rows. One row in ten is held out of training; the
-latest 20,000 of them are judged at the end.
+latest 20,000 of them (fewer, if they have many columns) are judged at the end.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from hibnn.errors import UserError
 from hibnn.estimators import ContinualClassifier, ContinualRegressor, load_model
 from hibnn.metrics import expected_calibration_error, negative_log_likelihood
 from hibnn.tables.encoding import Encoder, Unknown
-from hibnn.tables.reading import TableFile, column_names
+from hibnn.tables.reading import MOST_NUMBERS, TableFile, column_names
 
 HELD_OUT_EVERY = 10
 MOST_HELD_OUT = 20_000
@@ -79,7 +79,7 @@ def teach(model: TableModel, path: Path, task: str | None, unknown: Unknown, row
             model.estimator.partial_fit(x[~out], y[~out], task, classes=classes)
         taught += int((~out).sum())
         held.append((x[out], y[out]))
-        while sum(len(part) for _, part in held[1:]) >= MOST_HELD_OUT:
+        while sum(len(part) for _, part in held[1:]) >= min(MOST_HELD_OUT, MOST_NUMBERS // x.shape[1]):
             held.pop(0)
     if not taught:
         raise UserError(f"{path} has no rows.")

@@ -15,7 +15,7 @@ import numpy as np
 from hibnn.errors import UserError
 
 BLOCK_BYTES = 1 << 22
-MOST_ROWS, MOST_NUMBERS = 50_000, 20_000_000
+MOST_ROWS, MOST_NUMBERS = 50_000, 8_000_000
 """Held in memory at once."""
 
 
@@ -132,5 +132,5 @@ def column_names(path: Path) -> Sequence[str]:
 
 
 def rows_in_memory(path: Path) -> int:
-    """How many rows of a file are held at once: 50,000, fewer with more than 400 columns, but never under 100."""
+    """How many rows of a file are held at once: 50,000, fewer with more than 160 columns, but never under 100."""
     return max(100, min(MOST_ROWS, MOST_NUMBERS // len(column_names(path))))
