@@ -109,6 +109,24 @@ def test_densities_help_with_labels_if_there_are_rows_to_learn_how_far(digits):
     assert uncertainty.epistemic.min() >= 0
 
 
+def test_a_told_task_uses_its_own_densities_also_in_onnx(tmp_path):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    x, y = make_blobs(3000, centers=[[-1, 0], [1, 0], [5, -1], [5, 1]], random_state=0)
+    model = ContinualClassifier(**QUICK)
+    for own in ((0, 1), (2, 3)):
+        model.partial_fit(x[np.isin(y, own)], y[np.isin(y, own)])
+    assert model.model_.inference.pooling.exponents[1] > 0
+    for task, own in (("task-1", (0, 1)), ("task-2", (2, 3))):
+        rows = np.isin(y, own)
+        nearest = model.predict(x[rows], task)
+        assert (nearest == y[rows]).mean() > 0.8  # of which 0.84 is the best possible
+        model.export_onnx(tmp_path / "model.onnx", task)
+        session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
+        probabilities, total = session.run(["probabilities", "total"], {"x": x})
+        np.testing.assert_allclose(probabilities, model.predict_proba(x, task), atol=1e-5)
+        np.testing.assert_allclose(total, model.predict_uncertainty(x, task).total, atol=1e-5)
+
+
 @pytest.mark.parametrize("infer", ["density", "entropy"])
 def test_a_regressors_tasks_are_inferred(infer):
     random = np.random.default_rng(0)

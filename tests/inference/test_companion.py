@@ -10,7 +10,7 @@ from hibnn.evaluation import Granularity, evaluate
 from hibnn.experiments import learning
 from hibnn.experiments.readout import read_out
 from hibnn.inference import INFERENCES, TaskInference, held_out_part, predict
-from hibnn.learners import Setting
+from hibnn.learners import Prediction, Setting
 from hibnn.networks.heads import Layout
 from killing import KillAfter, KilledError
 
@@ -210,3 +210,10 @@ def test_a_method_without_features_says_so():
         inference.begin(part.train.load(), held, learner=learner)
     with pytest.raises(UserError, match="did you mean 'features'"):
         DensityOptions(of="feature")
+
+
+def test_heads_of_few_classes_have_no_advantage():
+    inference = TaskInference("entropy", Setting(3, Layout.MULTI))
+    unsure = [Prediction.of_draws(torch.full((1, 4, size), 1 / size)) for size in (2, 10)]
+    evidence = inference.evidence(unsure, [])
+    torch.testing.assert_close(evidence[0], evidence[1])
