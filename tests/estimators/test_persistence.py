@@ -15,6 +15,7 @@ from sklearn.datasets import load_digits
 
 from hibnn.errors import UserError
 from hibnn.estimators import ContinualClassifier, ContinualRegressor, load_model
+from hibnn.experiments.checkpoint import write_state
 
 PORTION = """
 import sys
@@ -115,7 +116,7 @@ def test_a_file_of_another_version_is_refused(file):
     with safe_open(file, framework="pt") as opened:
         label = json.loads(opened.metadata()["hibnn"])
     save_file(load_file(file), file, metadata={"hibnn": json.dumps(label | {"version": 1})})
-    with pytest.raises(UserError, match="fit the model again"):
+    with pytest.raises(UserError, match="fit it again"):
         load_model(file)
     save_file(load_file(file), file, metadata={"hibnn": json.dumps(label | {"version": 3})})
     with pytest.raises(UserError, match="upgrade hibnn"):
@@ -128,7 +129,10 @@ def test_files_of_another_kind_are_refused(tmp_path):
     (tmp_path / "text.hibnn").write_text("january,february\n1,2\n")
     with pytest.raises(UserError, match="damaged or no model"):
         load_model(tmp_path / "text.hibnn")
-    save_file({}, tmp_path / "other.hibnn", metadata={"format": "1", "facts": json.dumps({})})
+    save_file({}, tmp_path / "foreign.hibnn")
+    with pytest.raises(UserError, match="does not say what it is"):
+        load_model(tmp_path / "foreign.hibnn")
+    write_state(tmp_path / "other.hibnn", State({}, {}))
     with pytest.raises(UserError, match="is no model of hibnn"):
         load_model(tmp_path / "other.hibnn")
     with pytest.raises(UserError, match="damaged or no model"):

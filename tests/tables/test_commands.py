@@ -56,6 +56,8 @@ def test_two_files_are_learned_in_turn_and_a_third_is_answered(model, tmp_path, 
     assert facts["tasks"] == [{"name": "task-1", "classes": ["no", "yes"], "rows": 216, "portions": 2}]
     assert facts["held_out"]["held_out"] == 12
     assert 0 <= facts["held_out"]["calibration_error"] <= 1
+    assert facts["infer"] == "density"
+    assert 0 < facts["inference_parameters"] < facts["parameters"]
     assert (tmp_path / "neurons.png").stat().st_size > 1000
 
 

@@ -55,6 +55,8 @@ def describe(path: Path) -> dict[str, Any]:
         "neurons_in_use": [round(units, 1) for units in estimator.n_active_],
         "neurons": [len(layer) for layer in model.activity],
         "parameters": estimator.n_parameters(),
+        "infer": model.inference.infer,
+        "inference_parameters": model.inference.numbers(),
         "bytes": path.stat().st_size,
         "target": notes.get("encoder", {}).get("target"),
         "held_out": notes.get("judged", {}),
@@ -72,5 +74,7 @@ def show(facts: dict[str, Any], console: Console) -> None:
     used, there = (" + ".join(str(one) for one in facts[name]) for name in ("neurons_in_use", "neurons"))
     size = f"{facts['parameters']} parameters, {facts['bytes'] / 1e6:.2f} MB"
     console.print(f"neurons in use {used} of {there}; {facts['columns']} columns; {size}", highlight=False)
+    beside = f"{facts['inference_parameters']} of the parameters"
+    console.print(f"tasks that nobody tells are told apart by {facts['infer']}, with {beside}", highlight=False)
     for name, value in facts["held_out"].items():
         console.print(f"{name.replace('_', ' ')}: {value}", highlight=False)

@@ -1,8 +1,7 @@
-"""One file for everything an estimator knows: safetensors with JSON metadata. Nothing in it can execute.
+"""One sealed file for everything an estimator knows.
 
-The metadata name the format, its version, the facts as JSON, and a SHA-256 over facts and tensors, so that a file cut
-short or changed on its way is refused. (It is no signature: whoever rewrites a file on purpose can rewrite the sum.)
-Tensors that are equal, as priors and posteriors are between two portions, are stored once.
+Its label names the format and a version. Tensors that are equal, as priors and posteriors are between two portions, are
+stored once.
 """
 
 import hashlib
@@ -14,8 +13,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
 from hibnn import __version__
@@ -26,9 +23,9 @@ from hibnn.estimators.common import ContinualEstimator
 from hibnn.estimators.model import Model, TaskRecord, new_learner
 from hibnn.estimators.regressor import ContinualRegressor
 from hibnn.estimators.scaling import Scaling
-from hibnn.files import replacing
 from hibnn.inference import TaskInference
 from hibnn.learners import State, find_method
+from hibnn.sealed import DamagedError, read_sealed, write_sealed
 
 FORMAT, VERSION = "hibnn-estimator", 2
 KINDS = {kind.__name__: kind for kind in (ContinualClassifier, ContinualRegressor)}
@@ -60,11 +57,8 @@ def save_model(estimator: ContinualEstimator, path: Path) -> None:
             "same": same,
         }
     )
-    label = {"format": FORMAT, "version": VERSION, "sha256": checksum(facts, stored), "facts": facts}
-    metadata = {"hibnn": json.dumps(label)}  # one key, because safetensors writes several in any order
     try:
-        with replacing(path) as temporary:
-            save_file({name: value.clone() for name, value in stored.items()}, temporary, metadata=metadata)
+        write_sealed(path, {"format": FORMAT, "version": VERSION}, facts, stored)
     except OSError as error:
         raise UserError(f"cannot write {path} ({error.strerror}): choose another place.") from None
 
@@ -108,37 +102,27 @@ def read_model(facts: Mapping[str, Any], tensors: Mapping[str, Tensor], regressi
 def read_file(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Facts and tensors of a file that is whole and of a version this one knows."""
     try:
-        with safe_open(path, framework="pt") as file:
-            label = read_label(path, file.metadata() or {})
-            stored = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+        sealed = read_sealed(path)
     except FileNotFoundError:
         raise UserError(f"there is no model at {path}.") from None
-    except (SafetensorError, OSError) as error:
+    except DamagedError as error:
         raise UserError(f"{path} is damaged or no model of hibnn ({error}): use an intact copy.") from None
-    if label["sha256"] != checksum(label["facts"], stored):
+    check_version(path, sealed.label)
+    if not sealed.intact:
         raise UserError(f"{path} was changed after it was written: use an intact copy.")
-    facts = json.loads(label["facts"])
-    return facts, stored | {name: stored[other] for name, other in facts["same"].items()}
+    facts = json.loads(sealed.facts)
+    return facts, sealed.tensors | {name: sealed.tensors[other] for name, other in facts["same"].items()}
 
 
-def read_label(path: Path, metadata: Mapping[str, str]) -> dict[str, Any]:
-    """What the file says of itself, if this version can read it."""
-    try:
-        label = json.loads(metadata["hibnn"])
-        foreign = label["format"] != FORMAT or not isinstance(label["version"], int)
-    except (KeyError, TypeError, ValueError):
-        foreign, label = True, {}
-    if foreign:
+def check_version(path: Path, label: Mapping[str, Any]) -> None:
+    """Refuse a file of another kind, and a version that this one cannot read."""
+    version = label.get("version")
+    if label.get("format") != FORMAT or not isinstance(version, int):
         raise UserError(f"{path} is no model of hibnn: give a file that `save` has written.")
-    if label["version"] > VERSION:
-        raise UserError(
-            f"{path} has version {label['version']} and this hibnn reads up to version {VERSION}: upgrade hibnn."
-        )
-    if label["version"] < VERSION:
-        raise UserError(
-            f"{path} is from before hibnn's first release and cannot be read any more: fit the model again."
-        )
-    return label
+    if version > VERSION:
+        raise UserError(f"{path} has version {version} and this hibnn reads up to version {VERSION}: upgrade hibnn.")
+    if version < VERSION:
+        raise UserError(f"{path} is from before hibnn's first release and cannot be read any more: fit it again.")
 
 
 def parameters(estimator: ContinualEstimator) -> dict[str, Any]:
@@ -164,13 +148,3 @@ def without_copies(tensors: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], di
         else:
             seen[key], stored[name] = name, value
     return stored, same
-
-
-def checksum(facts: str, tensors: Mapping[str, Tensor]) -> str:
-    """SHA-256 over the facts and all tensors in the order of their names."""
-    digest = hashlib.sha256(facts.encode())
-    for name in sorted(tensors):
-        value = tensors[name]
-        digest.update(f"{name}{value.dtype}{tuple(value.shape)}".encode())
-        digest.update(value.contiguous().numpy().tobytes())
-    return digest.hexdigest()
