@@ -16,6 +16,7 @@ from sklearn.datasets import load_digits
 from hibnn.errors import UserError
 from hibnn.estimators import ContinualClassifier, ContinualRegressor, load_model
 from hibnn.experiments.checkpoint import write_state
+from hibnn.learners import State
 
 PORTION = """
 import sys
