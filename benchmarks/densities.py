@@ -48,7 +48,7 @@ def main() -> None:
             plain = seconds(lambda at=number: learner.predict(test.x, 0, setting.generator("bench", at)))
             density = seconds(lambda made=inference: made.joint(torch.from_numpy(test.x)))
             shares.append(density / plain)
-        numbers = [density.numbers() for density in inference.densities[0]]
+        numbers = [density.numbers() for density in inference.densities.tasks[0]]
         print(
             f"at most {components} Gaussians: {len(train)} rows learned in {learning:.1f} s, "
             f"{max(numbers)} numbers a class, {100 * statistics.median(shares):.0f} % added to a prediction"

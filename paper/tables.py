@@ -183,9 +183,11 @@ def task_inference(folder: Path) -> Table:
         if run.result is None:
             continue
         features = run.config.get("density_of") == "features"
-        ways = [] if features else [(Scenario.CLASS, "sample", infer) for infer in ("entropy", "mutual-information")]
-        ways += [(Scenario.CLASS, "task", "density")] if run.dataset != PERMUTED and not features else []
-        ways += [(Scenario.DOMAIN, "sample", "density")] if run.dataset == SPLIT and not features else []
+        ways = [] if features else [(Scenario.CLASS, "sample", "entropy")]
+        if run.dataset != PERMUTED and not features:
+            ways += [(Scenario.CLASS, "sample", "mutual-information"), (Scenario.CLASS, "task", "density")]
+        if run.dataset == SPLIT and not features:
+            ways += [(Scenario.DOMAIN, "sample", "density")]
         stamps = ", hard time stamps" if run.config["options"]["timestamps"] == "hard" else ""
         for one in (run.result, *(stored_read_out(run.folder, *way) for way in ways)):
             told_by = f"density of features{stamps}" if features else one["infer"]

@@ -81,9 +81,9 @@ def test_rows_that_return_add_to_their_density_and_leave_the_others_alone(digits
     rows = y[1200:] < 2
     again.partial_fit(x[1200:][rows], y[1200:][rows])
     before, after = model.model_.inference, again.model_.inference
-    assert after.densities[0][0].count > before.densities[0][0].count
-    assert after.densities[0][2].tensors()["counts"].equal(before.densities[0][2].tensors()["counts"])
-    for old, new in zip(before.densities[1], after.densities[1], strict=True):
+    assert after.densities.tasks[0][0].count > before.densities.tasks[0][0].count
+    assert after.densities.tasks[0][2].tensors()["counts"].equal(before.densities.tasks[0][2].tensors()["counts"])
+    for old, new in zip(before.densities.tasks[1], after.densities.tasks[1], strict=True):
         assert all(torch.equal(value, new.tensors()[name]) for name, value in old.tensors().items())
 
 

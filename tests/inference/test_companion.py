@@ -97,7 +97,7 @@ def test_what_later_tasks_learn_leaves_earlier_densities_alone():
     for task in benchmark.tasks:
         part, held = held_out_part(task, 0)
         inference.begin(part.train.load(), held)
-        kept.append({name: value.clone() for name, value in inference.densities[0][0].tensors().items()})
+        kept.append({name: value.clone() for name, value in inference.densities.tasks[0][0].tensors().items()})
     assert all(torch.equal(kept[0][name], kept[2][name]) for name in kept[0])
 
 
@@ -162,7 +162,9 @@ def test_an_unknown_inference_is_refused():
 def test_densities_see_powers_of_the_inputs_with_their_signs():
     options = DensityOptions(power=2.0, standardise=False)
     inference = TaskInference("density", Setting(3, Layout.MULTI), options=options)
-    assert torch.equal(inference.preprocess(torch.tensor([[-2.0, 0.5, 0.0]])), torch.tensor([[-4.0, 0.25, 0.0]]))
+    assert torch.equal(
+        inference.densities.preprocess(torch.tensor([[-2.0, 0.5, 0.0]])), torch.tensor([[-4.0, 0.25, 0.0]])
+    )
     with pytest.raises(UserError, match="power"):
         DensityOptions(power=0.0)
 
@@ -178,9 +180,12 @@ def test_densities_of_features_follow_the_network_and_serve_while_it_stays():
     x = torch.from_numpy(held.x)
     features = learner.features(x, 0)
     assert features.shape == (len(held), learner.options.widths[-1])
-    logs = inference.densities[0][1].log_density(features)
-    middle, spread = inference.quantiles[0][1][50], (inference.quantiles[0][1][84] - inference.quantiles[0][1][16]) / 2
-    share = inference.densities[0][1].count / sum(one.count for one in inference.densities[0])
+    logs = inference.densities.tasks[0][1].log_density(features)
+    middle, spread = (
+        inference.densities.quantiles[0][1][50],
+        (inference.densities.quantiles[0][1][84] - inference.densities.quantiles[0][1][16]) / 2,
+    )
+    share = inference.densities.tasks[0][1].count / sum(one.count for one in inference.densities.tasks[0])
     expected = (logs.double() - middle) / spread + np.log(share)
     torch.testing.assert_close(inference.joint(x, learner=learner)[0][:, 1], expected)
     with torch.no_grad():

@@ -4,25 +4,25 @@
     mutual-information   e_t(x) = - I[y; weights | x, t]      the part of the entropy that more data would remove
     density              e_t(x) = log sum_y n_y p(x | y, t)   a density over inputs for every class of every task
 
-Entropies count as shares of the largest possible, so that heads of few classes have no advantage (of heads of two
-classes they are what they were). A small part of each task's training rows is held out, from the network too: it sizes
-the densities and calibrates. No row is kept once its portion has been learned.
+Entropies are divided by log2 of the number of classes, so that heads of few classes have no advantage. A small part of
+each task's training rows is held out, from the network too: it sizes the densities and calibrates. No row is kept once
+its portion has been learned.
 """
 
 import copy
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from hibnn.datasets import hold_out
-from hibnn.densities.density import Density, DensityOptions, new_density, restore_density
-from hibnn.errors import UserError, unknown
-from hibnn.inference.outliers import LEVELS, in_spreads, quantiles
+from hibnn.densities.density import DensityOptions
+from hibnn.errors import unknown
+from hibnn.inference.densities import TaskDensities, below
 from hibnn.inference.pooling import SMALLEST, Pooling
 from hibnn.inference.temperature import Temperature
 from hibnn.learners.base import Learner, Prediction, Setting, State, entropy
@@ -34,7 +34,6 @@ INFERENCES: tuple[str, ...] = get_args(Infer)
 HELD_OUT = 0.05
 FEWEST_HELD_OUT = 50
 PREFIX = "inference."
-NEVER = -1e30
 
 
 class TaskInference:
@@ -56,14 +55,13 @@ class TaskInference:
         self.infer, self.mixing, self.score = infer, mixing, score
         self.setting, self.options = setting, options or DensityOptions()
         self.temperature, self.pooling = Temperature.new(), Pooling.new()
-        self.densities: list[list[Density]] = []
-        self.quantiles: list[list[Tensor]] = []
+        self.densities = TaskDensities(self.options, setting)
+        """empty unless tasks are told by density"""
 
     def copy(self) -> "TaskInference":
-        """Another one that knows the same and goes its own way; densities are values and may be shared."""
+        """Another one that knows the same and goes its own way."""
         made = copy.copy(self)
-        made.densities = [list(task) for task in self.densities]
-        made.quantiles = [list(task) for task in self.quantiles]
+        made.densities = self.densities.copy()
         return made
 
     @property
@@ -90,36 +88,9 @@ class TaskInference:
         classes: int | None = None,
         learner: Learner | None = None,
     ) -> None:
-        """Learn the densities of a task's classes; `on_class` is told of each.
-
-        Arguments:
-            train: rows to learn from.
-            held: rows of the same task that choose the sizes.
-            on_class: called after each class.
-            head: a task whose rows return; a new one, if not given.
-            classes: how many the task has, if this portion may lack some.
-            learner: whose features are seen, where the densities are of features.
-        """
-        if not self.has_density:
-            return
-        number = len(self.densities) if head is None else head
-        rows, others = (self.seen(torch.from_numpy(split.x), number, learner) for split in (train, held))
-        if head is None:
-            size = classes or int(train.y.max()) + 1
-            self.densities.append([new_density(self.options, rows.shape[1]) for _ in range(size)])
-            self.quantiles.append([torch.zeros_like(LEVELS) for _ in range(size)])
-        for label, density in enumerate(self.densities[number]):
-            own, kept = rows[torch.from_numpy(train.y == label)], others[torch.from_numpy(held.y == label)]
-            if len(own) == 0:
-                if classes is None:
-                    raise UserError(f"a density needs examples of every class, but label {label} has none.")
-                continue
-            kept = kept if len(kept) else own
-            before = [round(density.count)] if density.count else []
-            updated = density.update(own, kept, self.setting.generator("density", number, label, *before))
-            values = updated.log_density(kept)
-            self.densities[number][label], self.quantiles[number][label] = updated, quantiles(values)
-            on_class({"log density": float(values.mean())})
+        """Learn the densities of a task's classes, if there are to be any; see `TaskDensities.learn`."""
+        if self.has_density:
+            self.densities.learn(train, held, on_class, head=head, classes=classes, learner=learner)
 
     def end(self, learner: Learner, held: Split) -> None:
         """Calibrate on held-out rows of the task that was just learned."""
@@ -141,21 +112,8 @@ class TaskInference:
     def joint(
         self, x: Float[Tensor, "rows inputs"], tasks: Sequence[int] | None = None, learner: Learner | None = None
     ) -> list[Float[Tensor, "rows labels"]]:
-        """log n_y p(x | y, t) for the classes of some or all tasks, n_y as a share of the task.
-
-        Nothing without densities; -1e30 for a class of which no row has come. Features of different tasks are different
-        things, so their log densities are in spreads from the usual value (`hibnn.inference.outliers`).
-        """
-        if not self.has_density:
-            return []
-        wanted = range(len(self.densities)) if tasks is None else tasks
-        if self.options.of == "inputs":
-            rows = self.preprocess(x)
-            return [joint_of(self.densities[task], rows) for task in wanted]
-        return [
-            joint_of(self.densities[task], self.seen(x, task, learner), torch.stack(self.quantiles[task]))
-            for task in wanted
-        ]
+        """log n_y p(x | y, t) for the classes of some or all tasks; nothing without densities."""
+        return self.densities.joint(x, tasks, learner) if self.has_density else []
 
     def evidence(self, predictions: Sequence[Prediction], joint: Sequence[Tensor]) -> Float[Tensor, "tasks rows"]:
         """What speaks for each task: the higher the likelier."""
@@ -186,77 +144,21 @@ class TaskInference:
         share = prediction.expected_entropy / prediction.entropy.clamp(min=SMALLEST)
         return replace(prediction, probabilities=pooled, expected_entropy=share * entropy(pooled))
 
-    @property
-    def all_quantiles(self) -> Float[Tensor, "classes levels"]:
-        """The percentiles of the classes of all tasks, in order."""
-        return torch.stack([one for task in self.quantiles for one in task])
-
-    @property
-    def levels(self) -> Float[Tensor, "classes levels"]:
-        """The percentiles of what `joint` gives, without the shares."""
-        kept = self.all_quantiles
-        return kept if self.options.of == "inputs" else in_spreads(kept.T, kept).T
-
-    def seen(self, x: Float[Tensor, "rows inputs"], task: int, learner: Learner | None) -> Float[Tensor, "rows seen"]:
-        """What the densities of a task see: inputs, or what the network makes of them now."""
-        if self.options.of == "inputs":
-            return self.preprocess(x)
-        if learner is None:
-            raise UserError("densities of features need the network: give the learner.")
-        return self.preprocess(learner.features(x, task))
-
-    def preprocess(self, x: Float[Tensor, "rows inputs"]) -> Float[Tensor, "rows inputs"]:
-        """What the densities see: powers, and every row with mean 0 and deviation 1, as the options say."""
-        if self.options.power != 1:
-            x = x.sign() * x.abs() ** self.options.power
-        if not self.options.standardise:
-            return x
-        centred = x - x.mean(-1, keepdim=True)
-        return centred / centred.square().mean(-1, keepdim=True).sqrt().clamp(min=1e-6)
-
     def numbers(self) -> int:
         """How many numbers are stored."""
         return sum(tensor.numel() for tensor in self.state().tensors.values())
 
     def state(self) -> State:
         """All that must be stored: statistics of inputs, no input."""
-        tensors = {"temperature": self.temperature.losses, "pooling": self.pooling.losses}
-        if self.quantiles:
-            tensors["quantiles"] = self.all_quantiles
-        for task, densities in enumerate(self.densities):
-            for label, density in enumerate(densities):
-                tensors |= {f"density.{task}.{label}.{name}": value for name, value in density.tensors().items()}
-        facts: dict[str, Any] = {"densities": [len(densities) for densities in self.densities]}
+        tensors = {"temperature": self.temperature.losses, "pooling": self.pooling.losses} | self.densities.tensors()
+        facts = {"densities": [len(task) for task in self.densities.tasks]}
         return State({PREFIX + name: value for name, value in tensors.items()}, {"inference": facts})
 
     def restore(self, state: State) -> None:
         """Take over a stored state."""
-        tensors = {
-            name.removeprefix(PREFIX): value.cpu() for name, value in state.tensors.items() if name.startswith(PREFIX)
-        }
+        tensors = {name: value.cpu() for name, value in below(state.tensors, PREFIX).items()}
         self.temperature, self.pooling = Temperature(tensors["temperature"]), Pooling(tensors["pooling"])
-        sizes = state.facts["inference"]["densities"]
-        self.quantiles = [list(task) for task in tensors["quantiles"].split(sizes)] if sizes else []
-        self.densities = [
-            [self._restored(tensors, f"density.{task}.{label}.") for label in range(labels)]
-            for task, labels in enumerate(sizes)
-        ]
-
-    def _restored(self, tensors: dict[str, Tensor], prefix: str) -> Density:
-        own = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
-        return restore_density(self.options, own)
-
-
-def joint_of(
-    densities: Sequence[Density],
-    rows: Float[Tensor, "rows seen"],
-    spreads: Float[Tensor, "labels levels"] | None = None,
-) -> Float[Tensor, "rows labels"]:
-    """log n_y p(x | y) of one task's classes; with percentiles of log p, that in spreads in the place of log p."""
-    shares = torch.tensor([density.count for density in densities], dtype=torch.float64)
-    never = torch.full_like(rows[:, 0], NEVER, dtype=torch.float64)
-    logs = torch.stack([density.log_density(rows).double() if density.count else never for density in densities], 1)
-    return (logs if spreads is None else in_spreads(logs, spreads)) + (shares / shares.sum()).log().clamp(min=NEVER)
+        self.densities.restore(tensors, state.facts["inference"]["densities"])
 
 
 def held_out_part(task: Task, seed: int) -> tuple[Task, Split]:

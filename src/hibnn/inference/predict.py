@@ -47,19 +47,16 @@ def refuses(inference: TaskInference, joint: list[Tensor], rate: float) -> Bool[
         raise UserError("only a density can say that an input is foreign: infer tasks by density (--infer density).")
     if not 0 < rate < 1:
         raise UserError(f"the share of own inputs that may be refused lies between 0 and 1, not at {rate}.")
-    return refused(*_most_probable(inference, joint), inference.levels, rate)
+    return refused(*_most_probable(inference, joint), inference.densities.levels, rate)
 
 
 def outlier_scores(inference: TaskInference, joint: list[Tensor]) -> Float[Tensor, " rows"]:
     """How strange every row is; see `hibnn.inference.outliers`."""
-    return outlier_score(*_most_probable(inference, joint), inference.levels)
+    return outlier_score(*_most_probable(inference, joint), inference.densities.levels)
 
 
 def _most_probable(inference: TaskInference, joint: list[Tensor]) -> tuple[Tensor, Tensor]:
     """The log density of each row under its most probable class, and that class."""
     logs = torch.cat(joint, 1)
-    counts = torch.tensor([density.count for task in inference.densities for density in task], dtype=torch.float64)
-    totals = torch.tensor([sum(one.count for one in task) for task in inference.densities for _ in task])
-    shares = (counts / totals.double()).log()
     classes = logs.argmax(1)
-    return (logs - shares).gather(1, classes[:, None])[:, 0], classes
+    return (logs - inference.densities.shares).gather(1, classes[:, None])[:, 0], classes
