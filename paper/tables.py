@@ -198,8 +198,8 @@ def task_inference(folder: Path) -> Table:
         "Which task is this?",
         "IBNN on the test sets after the last task, in %, mean ± standard error over seeds. Made by `hibnn sweep\n"
         "paper/task-inference.toml --out runs/task-inference` and `python paper/tables.py task-inference`; all rows of a benchmark but\n"
-        "those of features are the same networks, which learned with densities beside them. No example is stored. Memory in thousands of numbers: the\n"
-        "network's, and what the inference of tasks keeps (`docs/task-inference.md`). Foreign data are Fashion-MNIST for the digits and\n"
+        "those of features are the same networks, which learned with densities beside them. No example is stored. Memory in\n"
+        "thousands of numbers: the network's, and what the inference of tasks keeps (`docs/task-inference.md`). Foreign data are Fashion-MNIST for the digits and\n"
         "MNIST for Fashion-MNIST.",
         ("benchmark", "scenario", "one decision for a", "task told by", "accuracy", "task right", "right within the task",
          "ECE", "AUROC, foreign", "memory: network + inference", "seeds"),
