@@ -13,6 +13,10 @@ class DivergedError(UserError):
     """The objective of a run is no longer a number; the same run would diverge again."""
 
 
+class GivenUpError(UserError):
+    """A search found a run not worth going on with."""
+
+
 class BusyError(UserError):
     """Another process is at work on the same run."""
 

@@ -6,6 +6,8 @@ import torch
 from safetensors.torch import load_file
 
 from hibnn import Experiment, Scenario, UserError, options_for, run
+from hibnn.display import Silent
+from hibnn.errors import GivenUpError
 from hibnn.experiments import learning
 from hibnn.experiments import run as run_module
 from hibnn.experiments.checkpoint import read_state
@@ -119,3 +121,14 @@ def test_the_public_names_can_be_imported():
     assert hibnn.run is run_module
     with pytest.raises(AttributeError):
         hibnn.nonsense  # noqa: B018
+
+
+def test_a_run_that_a_search_gives_up_says_so(tmp_path):
+    class Judge(Silent):
+        def end(self, accuracies, active_units):
+            raise GivenUpError("below the median")
+
+    with pytest.raises(GivenUpError):
+        run(experiment(), tmp_path, display=Judge())
+    status = json.loads((tmp_path / "status.json").read_text())
+    assert (status["status"], status["message"]) == ("given up", "below the median")

@@ -10,7 +10,7 @@ from hibnn.cli import main
 from hibnn.display import Silent
 from hibnn.experiments import engines
 from hibnn.experiments import search as module
-from hibnn.experiments.search import JOURNAL, PrunedError, Reporter, open_study, search
+from hibnn.experiments.search import JOURNAL, Reporter, open_study, search
 from hibnn.experiments.space import Range, read_problem
 from hibnn.presets import options_for
 
@@ -161,7 +161,6 @@ def test_a_trial_taken_up_reports_a_task_once(problem, tmp_path):
         reporter.end(np.array([value, value]), None)
     assert open_study(tmp_path, problem, "tpe").trials[-1].intermediate_values == {1: 0.5}
     assert issubclass(Reporter, Silent)
-    assert issubclass(PrunedError, Exception)
 
 
 def test_ranges_are_whole_where_both_ends_are(problem):

@@ -19,7 +19,7 @@ import torch
 from filelock import FileLock, Timeout
 
 from hibnn.display import Silent
-from hibnn.errors import UserError
+from hibnn.errors import GivenUpError, UserError
 from hibnn.experiments.experiment import Experiment
 from hibnn.experiments.run import run
 from hibnn.experiments.space import Problem, Range
@@ -38,10 +38,6 @@ SamplerName = Literal["random", "tpe"]
 JOURNAL = "study.jsonl"
 SEED = 0
 """Seed of every trial's run; the proposals have streams of their own."""
-
-
-class PrunedError(Exception):
-    """A trial that is not worth going on with."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +118,7 @@ def run_trial(experiment: Experiment, out: Path, number: int, prune: bool) -> tu
     display = Reporter(out, number) if prune else Silent()
     try:
         return run(experiment, folder_of(experiment, out / "trials"), display=display)["acc"], False, None
-    except PrunedError as error:
+    except GivenUpError as error:
         return None, True, str(error)
     except Exception as error:  # a worker must survive whatever a run does
         return None, False, f"{type(error).__name__}: {error}"
@@ -151,7 +147,7 @@ class Reporter(Silent):
         if self.task not in self.known:
             self.trial.report(float(accuracies[: self.task + 1].mean()), self.task)
         if self.trial.should_prune():
-            raise PrunedError(f"given up after task {self.task + 1}: below the median of earlier trials")
+            raise GivenUpError(f"given up after task {self.task + 1}: below the median of earlier trials")
 
 
 def _load(out: Path) -> optuna.Study:

@@ -10,17 +10,18 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from hibnn.errors import DivergedError, UserError
+from hibnn.errors import DivergedError, GivenUpError, UserError
 from hibnn.files import read_json, write_json, writing_to
 
 
 class Status(StrEnum):
-    """A run waits or was interrupted, is under way, or has ended in one of three ways."""
+    """A run waits or was interrupted, is under way, or has ended in one of four ways."""
 
     PENDING = "pending"
     RUNNING = "running"
     DONE = "done"
     DIVERGED = "diverged"
+    GIVEN_UP = "given up"
     FAILED = "failed"
 
 
@@ -71,6 +72,8 @@ def recorded(folder: Path, seconds_before: float = 0.0) -> Iterator[list[str]]:
 def _status_after(error: BaseException) -> Status:
     if isinstance(error, DivergedError):
         return Status.DIVERGED
+    if isinstance(error, GivenUpError):
+        return Status.GIVEN_UP
     return Status.FAILED if isinstance(error, Exception) else Status.PENDING
 
 

@@ -1,7 +1,7 @@
 """What lies in run folders, read with patience: runs that are unfinished or damaged are told, not left out.
 
 done         result.json holds an accuracy and belongs to config.json
-running, pending, failed, diverged    as status.json says, without a result
+running, pending, failed, diverged, given up: as status.json says, without a result
 silent       said to be running, but status.json, which a running run touches every few seconds, has long been still
 unfinished   neither a result nor a status
 damaged      a file cannot be read, or files do not belong together
