@@ -10,8 +10,6 @@ from collections.abc import Iterator
 
 import torch
 from jaxtyping import Float
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
 from hibnn.densities.gaussian import LowRankGaussian
@@ -100,6 +98,9 @@ def _groups(x: Tensor, number: int, generator: torch.Generator) -> Float[Tensor,
     """k-means in the leading directions, as responsibilities of zero and one."""
     if number == 1:
         return x.new_ones(len(x), 1)
+    from sklearn.cluster import KMeans  # here, because it takes longer to load than torch and most runs do without
+    from sklearn.exceptions import ConvergenceWarning
+
     start = torch.randn(x.shape[1], min(SUBSPACE, *x.shape), generator=generator).to(x)
     everything, basis = component(x, x.new_ones(len(x)), _orthonormal(start), SUBSPACE)
     seed = int(torch.randint(2**31 - 1, (1,), generator=generator))
