@@ -41,7 +41,8 @@ def learn_portion(
     spared = len(split) >= ENOUGH_ROWS and not model.regression
     learner.take_up(rest if spared else split, classes, head)
     inference = model.inference.copy()
-    with LateBar(f"task {task.name}", learner.epochs + classes, show) as advance:
+    steps = learner.epochs + (classes if inference.has_density else 0)
+    with LateBar(f"task {task.name}", steps, show) as advance:
         inference.begin(rest, held, lambda terms: advance(), head=head, classes=classes)
         run_epochs(learner, advance)
     learner.end()
