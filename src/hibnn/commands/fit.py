@@ -11,9 +11,9 @@ from rich.console import Console
 from hibnn.errors import UserError
 from hibnn.estimators import ContinualClassifier, ContinualRegressor
 from hibnn.inference import Infer
-from hibnn.tables.encoding import Unknown
-from hibnn.tables.model import TableModel, begin, teach
-from hibnn.tables.reading import rows_in_memory
+from hibnn.own_data.encoding import Unknown
+from hibnn.own_data.model import TableModel, begin, teach
+from hibnn.own_data.reading import rows_in_memory
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,9 +13,9 @@ import tyro
 from hibnn.errors import UserError
 from hibnn.estimators import ContinualRegressor
 from hibnn.files import replacing
-from hibnn.tables.encoding import Unknown
-from hibnn.tables.model import TableModel
-from hibnn.tables.reading import rows_in_memory
+from hibnn.own_data.encoding import Unknown
+from hibnn.own_data.model import TableModel
+from hibnn.own_data.reading import rows_in_memory
 
 
 @dataclass(frozen=True, kw_only=True)

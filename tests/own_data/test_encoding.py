@@ -5,7 +5,7 @@ import pyarrow
 import pytest
 
 from hibnn.errors import UserError
-from hibnn.tables.encoding import Encoder
+from hibnn.own_data.encoding import Encoder
 
 TABLE = pyarrow.table(
     {"age": [20.0, None, 40.0], "plan": ["pro", "basic", None], "new": [True, False, True], "y": [0, 1, 0]}

@@ -11,7 +11,7 @@ from pyarrow import parquet
 from hibnn.commands import fit, inspect, predict
 from hibnn.errors import UserError
 from hibnn.estimators import load_model
-from hibnn.tables.reading import TableFile, rows_in_memory
+from hibnn.own_data.reading import TableFile, rows_in_memory
 
 QUICK = ["--epochs", "3", "--quiet"]
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from hibnn.errors import UserError
 from hibnn.estimators import ContinualClassifier, ContinualRegressor, load_model
 from hibnn.metrics import expected_calibration_error, negative_log_likelihood
-from hibnn.tables.encoding import Encoder, Unknown
-from hibnn.tables.reading import MOST_NUMBERS, TableFile, column_names
+from hibnn.own_data.encoding import Encoder, Unknown
+from hibnn.own_data.reading import MOST_NUMBERS, TableFile, column_names
 
 HELD_OUT_EVERY = 10
 MOST_HELD_OUT = 20_000
