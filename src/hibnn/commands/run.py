@@ -10,17 +10,14 @@ import torch
 import tyro
 from rich.console import Console
 
-from hibnn.densities.density import DensityOptions, Of
 from hibnn.display import matrix_table, open_display
 from hibnn.errors import UserError
-from hibnn.evaluation import Score
 from hibnn.experiments import Experiment, run
-from hibnn.experiments.experiment import Heads
 from hibnn.experiments.interrupt import noted_signals
-from hibnn.inference.companion import Infer, Mixing
+from hibnn.experiments.judging import Judging
 from hibnn.learners import Method, find_method
 from hibnn.presets import preset
-from hibnn.scenarios import EvaluateOn, Scenario
+from hibnn.scenarios import Scenario
 from hibnn.trackers import TrackerName, tracking
 
 CONFIG = (tyro.conf.EnumChoicesFromValues, tyro.conf.FlagCreatePairsOff)
@@ -28,8 +25,8 @@ Device = Literal["cpu", "cuda", "mps"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunArguments:
-    """What every run can be told, whatever its method."""
+class Subject:
+    """What learns what, and where the result goes."""
 
     preset: str = "default"
     """default: ours for this benchmark; paper: the paper's settings; or a TOML file; options given here go before it"""
@@ -45,32 +42,12 @@ class RunArguments:
     out: Path | None = None
     """folder for the result; one sub-folder a seed when there are several. A run that was interrupted goes on from its
     last checkpoint when it is started again with the same arguments, and a finished one is only read"""
-    inference: str = "sample"
-    """where a head must be inferred: for each sample, batch:n, or once for a task's whole test set"""
-    score: Score = "predictive"
-    """which entropy: of the averaged prediction, or of a draw on average (the paper's)"""
-    infer: Infer = "entropy"
-    """what tells the task: a head's entropy, its mutual information, or a density over inputs"""
-    mixing: Mixing = "soft"
-    """soft: all heads answer, weighted by calibrated probabilities of their tasks; hard: the likeliest task's head"""
-    density_components: int = DensityOptions.components
-    """at most so many Gaussians a class; 1: a single one, exact in any portions"""
-    density_rank: int = DensityOptions.rank
-    """at most so many factors each"""
-    density_power: float = DensityOptions.power
-    """a density sees every input raised to this power; 4 suits bright signs on a noisy ground"""
-    density_standardise: bool = DensityOptions.standardise
-    """bring every example to mean 0 and deviation 1 before its density; for images"""
-    density_of: Of = "inputs"
-    """densities of inputs, or of the network's last hidden layer, which goes on changing as later tasks are learned"""
-    heads: Heads = "auto"
-    """multi: a head a task; single: one head, shared (domain) or growing (class)"""
-    tasks: int | None = None
-    """only the first tasks; permuted-mnist makes as many as asked for (default 5)"""
-    evaluate_on: EvaluateOn = "test"
-    """validation: hold out a part of the training data and evaluate on it"""
-    foreign: str | None = None
-    """a data set of the same size, for the AUROC of out-of-distribution detection"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunArguments(Judging, Subject):
+    """What every run can be told, whatever its method."""
+
     device: Device = "cpu"
     threads: int = 1
     """threads for torch; one suits networks of this size and leaves the other cores to other runs"""

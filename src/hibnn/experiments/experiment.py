@@ -3,21 +3,20 @@
 import hashlib
 import json
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal
+from typing import Any
 
-from hibnn.densities.density import DensityOptions, Of
+from hibnn.densities.density import DensityOptions
 from hibnn.errors import UserError, unknown
-from hibnn.evaluation import Granularity, Score
-from hibnn.inference.companion import INFERENCES, Infer, Mixing
+from hibnn.evaluation import Granularity
+from hibnn.experiments.judging import Judging
+from hibnn.inference.companion import INFERENCES
 from hibnn.learners import find_method
 from hibnn.learners.network import NetworkOptions
-from hibnn.scenarios import BENCHMARKS, EvaluateOn, Scenario
-
-Heads = Literal["auto", "multi", "single"]
+from hibnn.scenarios import BENCHMARKS, Scenario
 
 
 @dataclass(frozen=True, kw_only=True)
-class Experiment:
+class Experiment(Judging):
     """A method with its options on a benchmark in a scenario, with a seed."""
 
     method: str
@@ -25,19 +24,6 @@ class Experiment:
     scenario: Scenario
     options: NetworkOptions
     seed: int = 0
-    inference: str = "sample"
-    score: Score = "predictive"
-    infer: Infer = "entropy"
-    mixing: Mixing = "soft"
-    density_components: int = DensityOptions.components
-    density_rank: int = DensityOptions.rank
-    density_power: float = DensityOptions.power
-    density_standardise: bool = DensityOptions.standardise
-    density_of: Of = "inputs"
-    heads: Heads = "auto"
-    tasks: int | None = None
-    evaluate_on: EvaluateOn = "test"
-    foreign: str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.options, find_method(self.method).options):
