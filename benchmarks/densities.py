@@ -42,7 +42,7 @@ def main() -> None:
     learner.end()
     for components in (1, DensityOptions.components):
         inference = TaskInference("density", setting, options=DensityOptions(components=components))
-        learning = seconds(lambda made=inference: made.begin(train, held))
+        learning = seconds(lambda made=inference: made.densities.learn(train, held))
         shares = []
         for number in range(ROUNDS):
             plain = seconds(lambda at=number: learner.predict(test.x, 0, setting.generator("bench", at)))

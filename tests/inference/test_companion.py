@@ -24,7 +24,8 @@ def learned(infer, scenario=Scenario.CLASS, method="finetune", **options):
     inference = TaskInference(infer, learner.setting)
     for task in benchmark.tasks:
         part, held = held_out_part(task, 0)
-        inference.begin(part.train.load(), held)
+        if inference.has_density:
+            inference.densities.learn(part.train.load(), held)
         learn(learner, part)
         inference.end(learner, held)
     return benchmark, learner, inference
@@ -96,7 +97,7 @@ def test_what_later_tasks_learn_leaves_earlier_densities_alone():
     kept = []
     for task in benchmark.tasks:
         part, held = held_out_part(task, 0)
-        inference.begin(part.train.load(), held)
+        inference.densities.learn(part.train.load(), held)
         kept.append({name: value.clone() for name, value in inference.densities.tasks[0][0].tensors().items()})
     assert all(torch.equal(kept[0][name], kept[2][name]) for name in kept[0])
 
@@ -176,7 +177,7 @@ def test_densities_of_features_follow_the_network_and_serve_while_it_stays():
     inference = TaskInference("density", learner.setting, options=options)
     part, held = held_out_part(benchmark.tasks[0], 0)
     learn(learner, part)
-    inference.begin(part.train.load(), held, learner=learner)
+    inference.densities.learn(part.train.load(), held, learner=learner)
     x = torch.from_numpy(held.x)
     features = learner.features(x, 0)
     assert features.shape == (len(held), learner.options.widths[-1])
@@ -212,7 +213,7 @@ def test_a_method_without_features_says_so():
     inference = TaskInference("density", learner.setting, options=DensityOptions(of="features"))
     part, held = held_out_part(benchmark.tasks[0], 0)
     with pytest.raises(UserError, match="no features"):
-        inference.begin(part.train.load(), held, learner=learner)
+        inference.densities.learn(part.train.load(), held, learner=learner)
     with pytest.raises(UserError, match="did you mean 'features'"):
         DensityOptions(of="feature")
 

@@ -43,7 +43,8 @@ def learn_portion(
     inference = model.inference.copy()
     steps = learner.epochs + (classes if inference.has_density else 0)
     with LateBar(f"task {task.name}", steps, show) as advance:
-        inference.begin(rest, held, lambda terms: advance(), head=head, classes=classes)
+        if inference.has_density:
+            inference.densities.learn(rest, held, lambda terms: advance(), head=head, classes=classes)
         run_epochs(learner, advance)
     learner.end()
     taught = replace(

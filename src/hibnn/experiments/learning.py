@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from hibnn.densities.density import Of
 from hibnn.display import Display
 from hibnn.errors import Interruption
 from hibnn.evaluation import Granularity, TaskEvaluation, evaluate
@@ -131,23 +132,23 @@ class Course:
 
     def begin_task(self, task: Task, held: Split | None, display: Display) -> None:
         """The densities of a task's classes, then the network's beginning."""
-        if self.inference is not None and held is not None and not self.inference.waits:
-            self.learn_densities(self.inference, task, held, display)
+        self.learn_densities("inputs", task, held, display)
         self.learner.begin(task)
-
-    def learn_densities(self, inference: TaskInference, task: Task, held: Split, display: Display) -> None:
-        """What the inference of tasks learns of a task before it can be calibrated."""
-        if inference.has_density:
-            display.begin(self.number, len(self.tasks.tasks), f"{task.name}, density", len(task.classes))
-        inference.begin(task.train.load(), held, display.epoch, learner=self.learner)
 
     def end_task(self, task: Task, held: Split | None, display: Display) -> None:
         """Consolidate, and calibrate what tells the tasks apart."""
         self.learner.end()
+        self.learn_densities("features", task, held, display)
         if self.inference is not None and held is not None:
-            if self.inference.waits:
-                self.learn_densities(self.inference, task, held, display)
             self.inference.end(self.learner, held)
+
+    def learn_densities(self, of: Of, task: Task, held: Split | None, display: Display) -> None:
+        """Those of inputs are learned before the network, those of its features after it."""
+        inference = self.inference
+        if inference is None or held is None or not inference.has_density or inference.options.of != of:
+            return
+        display.begin(self.number, len(self.tasks.tasks), f"{task.name}, density", len(task.classes))
+        inference.densities.learn(task.train.load(), held, display.epoch, learner=self.learner)
 
     def timed(self, work: Callable[[], Any]) -> tuple[float, Any]:
         """Work that counts as training."""

@@ -98,6 +98,7 @@ def learn_inference(companion: TaskInference, tasks: Benchmark, learner: Learner
     for number, task in enumerate(tasks.tasks[: len(sizes)]):
         part, held = held_out_part(task, learner.setting.seed)
         learner.head_sizes, learner.portions = sizes[: number + 1], portions[: number + 1]  # as when it was learned
-        companion.begin(part.train.load(), held, learner=learner)
+        if companion.has_density:
+            companion.densities.learn(part.train.load(), held, learner=learner)
         companion.end(learner, held)
     learner.head_sizes, learner.portions = sizes, portions

@@ -11,7 +11,7 @@ its portion has been learned.
 
 import copy
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, get_args
 
@@ -69,28 +69,9 @@ class TaskInference:
         return self.infer == "density"
 
     @property
-    def waits(self) -> bool:
-        """Whether the densities are learned after the network, whose features they see."""
-        return self.has_density and self.options.of == "features"
-
-    @property
     def holds_out(self) -> bool:
         """Whether some rows must be kept from the network."""
         return self.has_density or self.mixing == "soft"
-
-    def begin(
-        self,
-        train: Split,
-        held: Split,
-        on_class: Callable[[dict[str, float]], None] = lambda terms: None,
-        *,
-        head: int | None = None,
-        classes: int | None = None,
-        learner: Learner | None = None,
-    ) -> None:
-        """Learn the densities of a task's classes, if there are to be any; see `TaskDensities.learn`."""
-        if self.has_density:
-            self.densities.learn(train, held, on_class, head=head, classes=classes, learner=learner)
 
     def end(self, learner: Learner, held: Split) -> None:
         """Calibrate on held-out rows of the task that was just learned."""
