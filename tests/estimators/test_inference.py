@@ -137,6 +137,7 @@ def test_a_regressors_tasks_are_inferred(infer):
     if infer == "density":
         for rows, task in ((x, "near"), (x + 8, "far")):
             np.testing.assert_allclose(model.predict(rows), model.predict(rows, task), atol=0.05)
+            assert (model.predict_task(rows) == task).mean() > 0.95
         assert abs(model.predict(x, "near") - model.predict(x, "far")).max() > 1
 
 

@@ -93,7 +93,7 @@ def test_an_npz_file_is_a_table_of_numbers(tmp_path):
     fit.main([str(tmp_path / "data.npz"), "--target", "y", "--regression", "--model", str(path), *QUICK])
     predict.main([str(tmp_path / "data.npz"), "--model", str(path), "-o", str(tmp_path / "out.csv")])
     header, *rows = (tmp_path / "out.csv").read_text().splitlines()
-    assert header == "prediction,standard_deviation,epistemic,aleatoric"
+    assert header == "prediction,standard_deviation,epistemic,aleatoric,task"
     assert len(rows) == 80
 
 

@@ -1,7 +1,7 @@
 """`hibnn predict`: answers for a file of one's own, with their uncertainty."""
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import torch
 import tyro
+from torch import Tensor
 
 from hibnn.errors import UserError
 from hibnn.estimators import ContinualRegressor
@@ -69,18 +70,23 @@ def answers(model: TableModel, parsed: PredictArguments) -> Iterator[tuple[list[
 def answer(model: TableModel, x: np.ndarray, task: str | None) -> tuple[list[str], Any]:
     """The header and the rows for some inputs."""
     estimator = model.estimator
-    if isinstance(estimator, ContinualRegressor):
-        values = estimator.predict_uncertainty(x, task)
-        return ["prediction", "standard_deviation", "epistemic", "aleatoric"], zip(*values, strict=True)
-    mixture = estimator.predict_mixture(x, task)
-    best = mixture.probabilities.argmax(1).numpy()
     names = [task] if task is not None else estimator.tasks_
-    tasks = [names[number] for number in mixture.tasks.argmax(0).tolist()]
+    if isinstance(estimator, ContinualRegressor):
+        reals = estimator.predict_mixture(x, task)
+        variances = (reals.epistemic + reals.aleatoric, reals.epistemic, reals.aleatoric)
+        columns = (reals.mean.tolist(), *(one.sqrt().tolist() for one in variances), likeliest(names, reals.tasks))
+        return ["prediction", "standard_deviation", "epistemic", "aleatoric", "task"], zip(*columns, strict=True)
+    mixture = estimator.predict_mixture(x, task)
     columns = (
-        estimator.classes_[best],
+        estimator.classes_[mixture.probabilities.argmax(1).numpy()],
         mixture.probabilities.amax(1).tolist(),
         mixture.total.tolist(),
         mixture.epistemic.tolist(),
-        tasks,
+        likeliest(names, mixture.tasks),
     )
     return ["label", "probability", "uncertainty", "epistemic", "task"], zip(*columns, strict=True)
+
+
+def likeliest(names: Sequence[Any], tasks: Tensor) -> list[Any]:
+    """The name of each row's most probable task."""
+    return [names[number] for number in tasks.argmax(0).tolist()]

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from hibnn.errors import UserError, unknown
-from hibnn.estimators.mixture import RealMixture
+from hibnn.estimators.mixture import RealAnswer
 from hibnn.estimators.model import Model
 from hibnn.learners import Prediction
 from hibnn.learners.sequential_bayes import SequentialBayes
@@ -86,7 +86,7 @@ def empty_prediction(rows: int, classes: int) -> Prediction:
     )
 
 
-def moments(model: Model, x: np.ndarray, heads: Sequence[int], way: Way) -> list[RealMixture]:
+def moments(model: Model, x: np.ndarray, heads: Sequence[int], way: Way) -> list[RealAnswer]:
     """Mean, variance of the posterior and variance of the noise from every head, in standardised targets."""
     assert isinstance(model.learner, SequentialBayes)
     whole = torch.empty(len(heads), 2, len(x), dtype=torch.float64)
@@ -101,5 +101,5 @@ def moments(model: Model, x: np.ndarray, heads: Sequence[int], way: Way) -> list
     for head, (mean, variance) in zip(heads, whole, strict=True):
         noise = model.learner.bayesian.noise[head]
         assert isinstance(noise, Gaussian)
-        answers.append(RealMixture(mean, variance, noise.log_noise.detach().exp().expand(len(mean))))
+        answers.append(RealAnswer(mean, variance, noise.log_noise.detach().exp().expand(len(mean))))
     return answers

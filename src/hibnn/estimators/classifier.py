@@ -68,11 +68,6 @@ class ContinualClassifier(ClassifierMixin, ContinualEstimator):
         """Probabilities of `classes_`; a named task gives zero to classes that are not its own."""
         return self.predict_mixture(X, task).probabilities.numpy()
 
-    def predict_task(self, X: Any) -> NDArray[Any]:
-        """The most probable task of each row."""
-        tasks = self.predict_mixture(X, None).tasks
-        return np.array(self.tasks_, dtype=object)[tasks.argmax(0).numpy()]
-
     def predict_uncertainty(self, X: Any, task: TaskName | None = None) -> Uncertainty:
         """Total, epistemic and aleatoric entropy; not knowing the task is part of the epistemic one."""
         mixture = self.predict_mixture(X, task)

@@ -17,6 +17,7 @@ from hibnn.estimators.answers import Way
 from hibnn.estimators.compaction import compact_model
 from hibnn.estimators.inference import joint_densities, new_inference
 from hibnn.estimators.inputs import read_inputs
+from hibnn.estimators.mixture import ClassMixture, RealMixture
 from hibnn.estimators.model import Model, TaskName, TaskRecord, check_task_name, new_learner
 from hibnn.estimators.options import method_options
 from hibnn.estimators.scaling import Scaling
@@ -101,6 +102,15 @@ class ContinualEstimator(BaseEstimator, ABC):
         with self._unchanged_on_failure():
             self._become(compact_model(self.model_, tolerance))
         return self
+
+    @abstractmethod
+    def predict_mixture(self, X: Any, task: TaskName | None) -> ClassMixture | RealMixture:
+        """Everything at once, as tensors."""
+
+    def predict_task(self, X: Any) -> NDArray[Any]:
+        """The most probable task of each row."""
+        tasks = self.predict_mixture(X, None).tasks
+        return np.array(self.tasks_, dtype=object)[tasks.argmax(0).numpy()]
 
     def predict_foreign(self, X: Any, rate: float = 0.05) -> NDArray[np.bool_]:
         """Which rows belong to none of the tasks: less likely than all but this share of rows that do belong."""

@@ -2,7 +2,7 @@
 
 Input `x` is (rows, columns) in double precision, as it comes. A classifier's outputs are `probabilities` (rows,
 classes), `total` and `epistemic` (entropies in nats) and `tasks` (rows, tasks); a regressor's are `prediction`, `total`
-and `epistemic` (standard deviations). The names of classes and tasks are in the file's metadata as JSON.
+and `epistemic` (standard deviations) and `tasks`. The names of classes and tasks are in the file's metadata as JSON.
 """
 
 import json
@@ -18,7 +18,7 @@ from hibnn.errors import UserError
 from hibnn.estimators.answers import Way, ensemble_of
 from hibnn.estimators.inference import uses_densities
 from hibnn.estimators.labels import all_classes, class_places
-from hibnn.estimators.mixture import RealMixture, mix_classes, mix_reals, sureness
+from hibnn.estimators.mixture import RealAnswer, mix_classes, mix_reals, sureness
 from hibnn.estimators.model import Model
 from hibnn.files import replacing
 from hibnn.learners.base import Prediction
@@ -68,7 +68,7 @@ class ShippedClassifier(Shipped):
 
 
 class ShippedRegressor(Shipped):
-    """Mean, total and epistemic standard deviation."""
+    """Mean, total and epistemic standard deviation, and the probabilities of the tasks."""
 
     def __init__(self, model: Model, heads: Sequence[int], way: Way) -> None:
         super().__init__(model, heads, way)
@@ -83,7 +83,7 @@ class ShippedRegressor(Shipped):
         for one, noise in zip(outputs, self.noise, strict=True):
             mean = one.mean(0)[:, 0]
             spread = (one[..., 0] - mean).square().mean(0)
-            answers.append(RealMixture(mean, spread, torch.full_like(mean, noise)))
+            answers.append(RealAnswer(mean, spread, torch.full_like(mean, noise)))
         evidence = self.inference.evidence([], joint) if joint else sureness(answers)
         mixed = mix_reals(answers, self.inference.task_probabilities(evidence))
         total = (mixed.epistemic + mixed.aleatoric).sqrt()
@@ -91,6 +91,7 @@ class ShippedRegressor(Shipped):
             mixed.mean * self.target_scale + self.target_mean,
             total * self.target_scale,
             mixed.epistemic.sqrt() * self.target_scale,
+            mixed.tasks.T,
         )
 
 
@@ -102,9 +103,7 @@ def export_onnx(model: Model, heads: Sequence[int], way: Way, path: Path) -> Non
     except ImportError:
         raise UserError("exporting needs onnx and onnxscript: pip install 'hibnn[onnx]'.") from None
     kind = ShippedRegressor if model.regression else ShippedClassifier
-    names = (
-        ["prediction", "total", "epistemic"] if model.regression else ["probabilities", "total", "epistemic", "tasks"]
-    )
+    names = ["prediction" if model.regression else "probabilities", "total", "epistemic", "tasks"]
     module = kind(model, heads, way).eval()
     proto = trace(module, len(model.inputs.mean), names)
     classes = [] if model.regression else all_classes(model).tolist()

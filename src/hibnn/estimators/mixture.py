@@ -42,7 +42,7 @@ def mix_classes(
 
 
 @dataclass(frozen=True)
-class RealMixture:
+class RealAnswer:
     """Mean, and the two parts of the variance."""
 
     mean: Float[Tensor, " rows"]
@@ -50,16 +50,23 @@ class RealMixture:
     aleatoric: Float[Tensor, " rows"]
 
 
-def mix_reals(answers: Sequence[RealMixture], weights: Float[Tensor, "tasks rows"]) -> RealMixture:
+@dataclass(frozen=True)
+class RealMixture(RealAnswer):
+    """The same for several tasks together, and the probabilities of the tasks."""
+
+    tasks: Float[Tensor, "tasks rows"]
+
+
+def mix_reals(answers: Sequence[RealAnswer], weights: Float[Tensor, "tasks rows"]) -> RealMixture:
     """Moments of a mixture: how far the tasks' means lie apart is part of the epistemic variance."""
     means = torch.stack([one.mean for one in answers]).double()
     within = torch.stack([one.epistemic for one in answers]).double()
     noise = torch.stack([one.aleatoric for one in answers]).double()
     mean = (weights * means).sum(0)
     between = (means - mean).square()
-    return RealMixture(mean, (weights * (within + between)).sum(0), (weights * noise).sum(0))
+    return RealMixture(mean, (weights * (within + between)).sum(0), (weights * noise).sum(0), weights)
 
 
-def sureness(answers: Sequence[RealMixture]) -> Float[Tensor, "tasks rows"]:
+def sureness(answers: Sequence[RealAnswer]) -> Float[Tensor, "tasks rows"]:
     """Evidence for a regressor's tasks without densities: minus the logarithm of the deviation its posterior adds."""
     return -torch.stack([0.5 * one.epistemic.double().clamp(min=1e-12).log() for one in answers])

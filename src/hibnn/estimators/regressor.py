@@ -17,7 +17,7 @@ from hibnn.estimators.answers import moments
 from hibnn.estimators.common import ContinualEstimator, next_name
 from hibnn.estimators.inference import useful_densities
 from hibnn.estimators.inputs import read_examples
-from hibnn.estimators.mixture import mix_reals, sureness
+from hibnn.estimators.mixture import RealMixture, mix_reals, sureness
 from hibnn.estimators.model import Model, TaskName, TaskRecord
 from hibnn.estimators.scaling import Scaling, check_size
 
@@ -63,16 +63,21 @@ class ContinualRegressor(RegressorMixin, ContinualEstimator):
 
     def predict_uncertainty(self, X: Any, task: TaskName | None = None) -> RealUncertainty:
         """Mean and standard deviations; not knowing the task is part of the epistemic one."""
+        mixed = self.predict_mixture(X, task)
+        variances = (mixed.epistemic + mixed.aleatoric, mixed.epistemic, mixed.aleatoric)
+        return RealUncertainty(mixed.mean.numpy(), *(one.sqrt().numpy() for one in variances))
+
+    def predict_mixture(self, X: Any, task: TaskName | None) -> RealMixture:
+        """Everything at once, as tensors: the mean, the parts of the variance, and probabilities of tasks."""
         x = self._inputs(X)
         inference, heads = self.model_.inference, self._heads(task)
         answers = moments(self.model_, x, heads, self._way)
         joint = useful_densities(inference, x, heads)
         evidence = inference.evidence([], joint) if joint else sureness(answers)
         mixed = mix_reals(answers, inference.task_probabilities(evidence))
-        variances = (mixed.epistemic + mixed.aleatoric, mixed.epistemic, mixed.aleatoric)
-        scale = self.model_.targets.scale[0]
-        return RealUncertainty(
-            self.model_.targets.undo(mixed.mean.numpy()), *(scale * one.sqrt().numpy() for one in variances)
+        shift, scale = float(self.model_.targets.mean[0]), float(self.model_.targets.scale[0])
+        return RealMixture(
+            mixed.mean * scale + shift, mixed.epistemic * scale**2, mixed.aleatoric * scale**2, mixed.tasks
         )
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, task: TaskName | None = None) -> float:
