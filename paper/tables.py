@@ -59,9 +59,8 @@ def core(folder: Path) -> Table:
         "Accuracy in % on the test sets after the last task, mean ± standard error over seeds. Made by `hibnn sweep paper/core.toml\n"
         "--out runs/core` and `python paper/tables.py core`. Class-IL takes one head for a whole test set, as the paper does\n"
         "(`--inference task`). Noise and image backgrounds are regenerated. VCL has width 100 (permuted: 200); the paper gives the\n"
-        "median (max, min) over four widths. Seconds of training a run, on one thread, while other work shared the machine. The IBNN's\n"
-        "rows on permuted-mnist and all rows of VCL are from commit 2de828c (16 sets of sticks, independent mask noise, other draws in\n"
-        "the evaluation); the IBNN's split rows are those without stamps of `time-stamps.toml`, the same settings.",
+        "median (max, min) over four widths. Seconds of training a run, on one thread, while other work shared the machine. VCL's\n"
+        "rows on permuted-mnist are from commit 2de828c (other draws in the evaluation).",
         ("benchmark", "scenario", "method", "paper", "ours", "seeds", "neurons after first → last task", "seconds"),
         tuple(rows),
     )
