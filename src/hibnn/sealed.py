@@ -53,7 +53,7 @@ def read_sealed(path: Path) -> Sealed:
         with safe_open(path, framework="pt") as file:
             label = json.loads((file.metadata() or {})[ENTRY])
             facts = label.pop("facts")
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+            tensors = {name: file.get_tensor(name) for name in file.offset_keys()}
     except FileNotFoundError:
         raise
     except (SafetensorError, OSError) as error:

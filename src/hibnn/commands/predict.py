@@ -73,8 +73,8 @@ def answer(model: TableModel, x: np.ndarray, task: str | None) -> tuple[list[str
     names = [task] if task is not None else estimator.tasks_
     if isinstance(estimator, ContinualRegressor):
         reals = estimator.predict_mixture(x, task)
-        variances = (reals.epistemic + reals.aleatoric, reals.epistemic, reals.aleatoric)
-        columns = (reals.mean.tolist(), *(one.sqrt().tolist() for one in variances), likeliest(names, reals.tasks))
+        deviations = [one.tolist() for one in reals.deviations]
+        columns = (reals.mean.tolist(), *deviations, likeliest(names, reals.tasks))
         return ["prediction", "standard_deviation", "epistemic", "aleatoric", "task"], zip(*columns, strict=True)
     mixture = estimator.predict_mixture(x, task)
     columns = (

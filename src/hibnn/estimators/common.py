@@ -185,10 +185,11 @@ class ContinualEstimator(BaseEstimator, ABC):
                 raise UserError(f"{name} must be None or a positive whole number, not {value!r}.")
         if self.scaling is not None and self.scaling not in SCALINGS:
             raise unknown("scaling", str(self.scaling), (*SCALINGS, "None"))
-        begun = (self.model_.method, self.model_.inference.infer) if hasattr(self, "model_") else None
-        for old, new in zip(begun or (), (self.method, self.infer), strict=False):
-            if old != new:
-                raise UserError(f"this model was begun with {old} and cannot go on with {new}: call fit.")
+        if hasattr(self, "model_"):
+            model = self.model_
+            for old, new in ((model.method, self.method), (model.inference.infer, self.infer)):
+                if old != new:
+                    raise UserError(f"this model was begun with {old} and cannot go on with {new}: call fit.")
         _ = self._way
 
     def _learn(self, model: Model, x: NDArray[np.floating], y: NDArray[Any], task: TaskRecord) -> None:

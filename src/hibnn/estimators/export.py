@@ -16,9 +16,9 @@ from torch import Tensor, nn
 
 from hibnn.errors import UserError
 from hibnn.estimators.answers import Way, ensemble_of
-from hibnn.estimators.inference import uses_densities
+from hibnn.estimators.inference import real_evidence, uses_densities
 from hibnn.estimators.labels import all_classes, class_places
-from hibnn.estimators.mixture import RealAnswer, mix_classes, mix_reals, sureness
+from hibnn.estimators.mixture import RealAnswer, mix_classes, mix_reals
 from hibnn.estimators.model import Model
 from hibnn.files import replacing
 from hibnn.learners.base import Prediction
@@ -84,7 +84,7 @@ class ShippedRegressor(Shipped):
             mean = one.mean(0)[:, 0]
             spread = (one[..., 0] - mean).square().mean(0)
             answers.append(RealAnswer(mean, spread, torch.full_like(mean, noise)))
-        evidence = self.inference.evidence([], joint) if joint else sureness(answers)
+        evidence = real_evidence(self.inference, answers, joint)
         mixed = mix_reals(answers, self.inference.task_probabilities(evidence))
         total = (mixed.epistemic + mixed.aleatoric).sqrt()
         return (

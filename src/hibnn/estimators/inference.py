@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from hibnn.datasets import hold_out
 from hibnn.densities import DensityOptions
 from hibnn.errors import UserError
+from hibnn.estimators.mixture import RealAnswer
 from hibnn.inference import TaskInference, held_out_count
 from hibnn.learners import Setting
 from hibnn.scenarios.base import Split
@@ -66,3 +68,12 @@ def joint_densities(inference: TaskInference, x: np.ndarray, heads: Sequence[int
 def useful_densities(inference: TaskInference, x: np.ndarray, heads: Sequence[int]) -> list[Tensor]:
     """Those that say something of the answer."""
     return joint_densities(inference, x, heads) if uses_densities(inference, heads) else []
+
+
+def real_evidence(
+    inference: TaskInference, answers: Sequence[RealAnswer], joint: Sequence[Tensor]
+) -> Float[Tensor, "tasks rows"]:
+    """What speaks for a regressor's tasks: densities, or else a posterior that adds little deviation."""
+    if joint:
+        return inference.evidence([], joint)
+    return -torch.stack([0.5 * one.epistemic.double().clamp(min=1e-12).log() for one in answers])

@@ -56,6 +56,11 @@ class RealMixture(RealAnswer):
 
     tasks: Float[Tensor, "tasks rows"]
 
+    @property
+    def deviations(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Standard deviations: total, epistemic, aleatoric."""
+        return (self.epistemic + self.aleatoric).sqrt(), self.epistemic.sqrt(), self.aleatoric.sqrt()
+
 
 def mix_reals(answers: Sequence[RealAnswer], weights: Float[Tensor, "tasks rows"]) -> RealMixture:
     """Moments of a mixture: how far the tasks' means lie apart is part of the epistemic variance."""
@@ -65,8 +70,3 @@ def mix_reals(answers: Sequence[RealAnswer], weights: Float[Tensor, "tasks rows"
     mean = (weights * means).sum(0)
     between = (means - mean).square()
     return RealMixture(mean, (weights * (within + between)).sum(0), (weights * noise).sum(0), weights)
-
-
-def sureness(answers: Sequence[RealAnswer]) -> Float[Tensor, "tasks rows"]:
-    """Evidence for a regressor's tasks without densities: minus the logarithm of the deviation its posterior adds."""
-    return -torch.stack([0.5 * one.epistemic.double().clamp(min=1e-12).log() for one in answers])

@@ -15,9 +15,9 @@ from sklearn.metrics import r2_score
 from hibnn.errors import UserError
 from hibnn.estimators.answers import moments
 from hibnn.estimators.common import ContinualEstimator, next_name
-from hibnn.estimators.inference import useful_densities
+from hibnn.estimators.inference import real_evidence, useful_densities
 from hibnn.estimators.inputs import read_examples
-from hibnn.estimators.mixture import RealMixture, mix_reals, sureness
+from hibnn.estimators.mixture import RealMixture, mix_reals
 from hibnn.estimators.model import Model, TaskName, TaskRecord
 from hibnn.estimators.scaling import Scaling, check_size
 
@@ -64,16 +64,14 @@ class ContinualRegressor(RegressorMixin, ContinualEstimator):
     def predict_uncertainty(self, X: Any, task: TaskName | None = None) -> RealUncertainty:
         """Mean and standard deviations; not knowing the task is part of the epistemic one."""
         mixed = self.predict_mixture(X, task)
-        variances = (mixed.epistemic + mixed.aleatoric, mixed.epistemic, mixed.aleatoric)
-        return RealUncertainty(mixed.mean.numpy(), *(one.sqrt().numpy() for one in variances))
+        return RealUncertainty(mixed.mean.numpy(), *(one.numpy() for one in mixed.deviations))
 
     def predict_mixture(self, X: Any, task: TaskName | None) -> RealMixture:
         """Everything at once, as tensors: the mean, the parts of the variance, and probabilities of tasks."""
         x = self._inputs(X)
         inference, heads = self.model_.inference, self._heads(task)
         answers = moments(self.model_, x, heads, self._way)
-        joint = useful_densities(inference, x, heads)
-        evidence = inference.evidence([], joint) if joint else sureness(answers)
+        evidence = real_evidence(inference, answers, useful_densities(inference, x, heads))
         mixed = mix_reals(answers, inference.task_probabilities(evidence))
         shift, scale = float(self.model_.targets.mean[0]), float(self.model_.targets.scale[0])
         return RealMixture(

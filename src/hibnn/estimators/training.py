@@ -11,8 +11,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from hibnn.estimators.answers import Way, class_predictions, moments
-from hibnn.estimators.inference import ENOUGH_ROWS, divide, joint_densities
-from hibnn.estimators.mixture import sureness
+from hibnn.estimators.inference import ENOUGH_ROWS, divide, joint_densities, real_evidence
 from hibnn.estimators.model import Model, TaskRecord, largest, new_learner
 from hibnn.estimators.sizing import training_length
 from hibnn.learners import Learner
@@ -108,8 +107,7 @@ def calibrate(model: Model, held: Split, head: int, labels_too: bool) -> None:
     inference, heads = model.inference, list(range(len(model.tasks)))
     joint = joint_densities(inference, held.x, heads)
     if model.regression:
-        evidence = inference.evidence([], joint) if joint else sureness(moments(model, held.x, heads, Way()))
-        inference.calibrate(evidence, head)
+        inference.calibrate(real_evidence(inference, moments(model, held.x, heads, Way()), joint), head)
         return
     predictions = class_predictions(model, held.x, heads, Way())
     inference.calibrate(inference.evidence(predictions, joint), head)
