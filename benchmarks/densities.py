@@ -13,11 +13,11 @@ from collections.abc import Callable
 import torch
 
 from hibnn import Scenario, options_for
-from hibnn.densities import DensityOptions
-from hibnn.inference import TaskInference, held_out_part
+from hibnn.benchmarks import benchmark
 from hibnn.learners import Setting, find_method
-from hibnn.networks.heads import Layout
-from hibnn.scenarios import benchmark
+from hibnn.nn.networks.heads import Layout
+from hibnn.tasks import TaskInference, held_out_part
+from hibnn.tasks.density import DensityOptions
 
 ROUNDS = 7
 
@@ -48,7 +48,7 @@ def main() -> None:
             plain = seconds(lambda at=number: learner.predict(test.x, 0, setting.generator("bench", at)))
             density = seconds(lambda made=inference: made.joint(torch.from_numpy(test.x)))
             shares.append(density / plain)
-        numbers = [density.numbers() for density in inference.densities.tasks[0]]
+        numbers = [density.parameter_count() for density in inference.densities.tasks[0]]
         print(
             f"at most {components} Gaussians: {len(train)} rows learned in {learning:.1f} s, "
             f"{max(numbers)} numbers a class, {100 * statistics.median(shares):.0f} % added to a prediction"

@@ -1,13 +1,13 @@
 """What the estimators cost: training rate, peak memory, and what compaction saves.
 
-python benchmarks/estimators.py tabular             wine and breast cancer, each as three portions in sequence
+python benchmarks/estimators.py tabular             wine and breast cancer, each as three experiences in sequence
 python benchmarks/estimators.py stream ROWS         a drifting stream of ROWS x 20 from a Parquet file
 python benchmarks/estimators.py compact K [ALPHA]   an IBNN of truncation K on split-mnist, before and after compact()
 python benchmarks/estimators.py growth              split-mnist: truncation 'auto' from 10 beside a fixed 100
 python benchmarks/estimators.py untold              split-mnist: nobody tells the task; densities beside entropy
 
-`compact` and `growth` judge the network alone (infer="entropy"), the task being told. Rates are in rows per second of
-processor time on one thread. Accuracies on split-mnist are on its validation split.
+`compact` and `growth` judge the network alone (task_inference="entropy"), the task being told. Rates are in
+rows per second of processor time on one thread. Accuracies on split-mnist are on its validation split.
 """
 
 import resource
@@ -21,12 +21,12 @@ import torch
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
+from hibnn.benchmarks import Scenario, benchmark
 from hibnn.estimators import ContinualClassifier
-from hibnn.scenarios import Scenario, benchmark
 
 
 def tabular() -> None:
-    """Three portions of one task, the rest held out."""
+    """Three experiences of one task, the rest held out."""
     for load in (load_wine, load_breast_cancer):
         x, y = load(return_X_y=True)
         train_x, test_x, train_y, test_y = train_test_split(x, y, test_size=0.3, random_state=0, stratify=y)
@@ -35,14 +35,14 @@ def tabular() -> None:
             scores.append(model.partial_fit(train_x[rows], train_y[rows]).score(test_x, test_y))
         seconds = time.process_time() - start
         print(
-            f"{load.__name__}: accuracy after each portion {np.round(scores, 3)}, {len(train_x) / seconds:.0f} rows/s, "
-            f"neurons in use {model.n_active_[0]:.0f}, {memory()}"
+            f"{load.__name__}: accuracy after each experience {np.round(scores, 3)}, "
+            f"{len(train_x) / seconds:.0f} rows/s, neurons in use {model.n_active_[0]:.0f}, {memory()}"
         )
 
 
 def stream(rows: int) -> None:
-    """A boundary that turns slowly; the last tenth of every portion is judged as `hibnn fit` does it."""
-    from hibnn.own_data.model import begin, teach
+    """A boundary that turns slowly; the last tenth of every experience is judged as `hibnn fit` does it."""
+    from hibnn.estimators.tables.model import begin, teach
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "stream.parquet"
@@ -54,7 +54,7 @@ def stream(rows: int) -> None:
         model = teach(model, path, None, "refuse", 50_000)
         seconds = time.process_time() - start
     print(
-        f"{rows} x 20: {seconds:.0f} s, {rows / seconds:.0f} rows/s at two epochs a portion, accuracy held out "
+        f"{rows} x 20: {seconds:.0f} s, {rows / seconds:.0f} rows/s at two epochs an experience, accuracy held out "
         f"{model.judged['accuracy']:.3f}, {memory()} ({written} once the file was written)"
     )
 
@@ -100,17 +100,18 @@ def growth() -> None:
 
 def untold() -> None:
     """The task is inferred, row by row."""
-    for infer in ("entropy", "density"):
+    for task_inference in ("entropy", "density"):
         start = time.process_time()
-        model, tasks = split_mnist("auto", infer)
+        model, tasks = split_mnist("auto", task_inference)
         seconds = time.process_time() - start
         told, inferred = accuracy(model, tasks), accuracy(model, tasks, told=False)
         print(
-            f"{infer}: accuracy {told:.4f} told, {inferred:.4f} untold, {model.n_parameters()} numbers, {seconds:.0f} s"
+            f"{task_inference}: accuracy {told:.4f} told, {inferred:.4f} untold, "
+            f"{model.n_parameters()} numbers, {seconds:.0f} s"
         )
 
 
-def split_mnist(truncation, infer="entropy", **options):
+def split_mnist(truncation, task_inference="entropy", **options):
     """A classifier taught the five tasks of split-mnist, and the tasks."""
     tasks = benchmark("split-mnist", Scenario.TASK, seed=0, evaluate_on="validation").tasks
     model = ContinualClassifier(
@@ -118,7 +119,7 @@ def split_mnist(truncation, infer="entropy", **options):
         scaling="examples",
         epochs=15,
         batch_size=256,
-        infer=infer,
+        task_inference=task_inference,
         random_state=0,
         options={"learning_rate": 2e-3, **options},
     )

@@ -16,8 +16,8 @@ from pathlib import Path
 import psutil
 import tyro
 
-from hibnn.experiments.engines import Engine, engine
-from hibnn.experiments.sweep import Outcome, new_experiment, sweep
+from hibnn.sweeps.engines import Engine, engine
+from hibnn.sweeps.sweep import Outcome, new_experiment, sweep
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ def main() -> None:
         before = going_on.score(*test)
         going_on.partial_fit(*month(number, ROWS, random))
         print(f"{number + 1:5d}  {stopped.score(*test):23.2f}  {before:30.2f}  {going_on.score(*test):7.2f}")
-    print(f"the model that went on has {len(going_on.tasks_)} task and learned {MONTHS} portions of it")
+    print(f"the model that went on has {len(going_on.tasks_)} task and learned {MONTHS} experiences of it")
 
 
 if __name__ == "__main__":

@@ -27,8 +27,8 @@ def main() -> None:
         told, untold = (model.score(test_x[rows], test_y[rows], task=task) for task in (name, None))
         print(f"digits {name}: accuracy {told:.2f} if the task is told, {untold:.2f} if it must be inferred")
 
-    foreign = model.predict_foreign(test_x)
-    nines, others = (f"{foreign[some].mean():.0%}" for some in (test_y == 9, test_y < 9))
+    ood = model.predict_ood(test_x)
+    nines, others = (f"{ood[some].mean():.0%}" for some in (test_y == 9, test_y < 9))
     print(f"like none of the tasks: {nines} of the nines, which were never shown, and {others} of the others")
 
     rows = np.isin(test_y, TASKS["6 to 8"])

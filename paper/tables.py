@@ -11,16 +11,16 @@ from typing import Any
 
 import torch
 
-from hibnn.experiments.readout import stored_read_out
-from hibnn.pruning import GRID, Ranking
-from hibnn.pruning.study import Study, read_study
+from hibnn.benchmarks import Scenario
+from hibnn.evaluation.pruning import GRID, Ranking
+from hibnn.evaluation.pruning.study import Study, read_study
 from hibnn.report.outcomes import memory, outcomes_of
 from hibnn.report.runs import StoredRun, by_method, group, runs_below
 from hibnn.report.tables.averages import percent
 from hibnn.report.tables.comparison import our_number
 from hibnn.report.tables.published import published_text
 from hibnn.report.tables.table import Table, markdown
-from hibnn.scenarios import Scenario
+from hibnn.runs.readout import stored_read_out
 
 HERE = Path(__file__).parent
 SPLIT, NOISE, IMAGES, PERMUTED = "split-mnist", "split-mnist-noise", "split-mnist-images", "permuted-mnist"
@@ -58,7 +58,7 @@ def core(folder: Path) -> Table:
         "IBNN and VCL, ours beside the paper",
         "Accuracy in % on the test sets after the last task, mean ± standard error over seeds. Made by `hibnn sweep paper/core.toml\n"
         "--out runs/core` and `python paper/tables.py core`. Class-IL takes one head for a whole test set, as the paper does\n"
-        "(`--inference task`). Noise and image backgrounds are regenerated. VCL has width 100 (permuted: 200); the paper gives the\n"
+        "(`--granularity task`). Noise and image backgrounds are regenerated. VCL has width 100 (permuted: 200); the paper gives the\n"
         "median (max, min) over four widths. Seconds of training a run, on one thread, while other work shared the machine. VCL's\n"
         "rows on permuted-mnist are from commit 2de828c (other draws in the evaluation).",
         ("benchmark", "scenario", "method", "paper", "ours", "seeds", "neurons after first → last task", "seconds"),
@@ -189,8 +189,8 @@ def task_inference(folder: Path) -> Table:
             ways += [(Scenario.DOMAIN, "sample", "density")]
         stamps = ", hard time stamps" if run.config["options"]["timestamps"] == "hard" else ""
         for one in (run.result, *(stored_read_out(run.folder, *way) for way in ways)):
-            told_by = f"density of features{stamps}" if features else one["infer"]
-            key = (run.dataset, one["scenario"], one["inference"], told_by)
+            told_by = f"density of features{stamps}" if features else one["task_inference"]
+            key = (run.dataset, one["scenario"], one["granularity"], told_by)
             network = run.number("parameters") - run.number("inference_parameters")
             cells.setdefault(key, []).append(one | {"network": network})
     return Table(
@@ -198,16 +198,18 @@ def task_inference(folder: Path) -> Table:
         "IBNN on the test sets after the last task, in %, mean ± standard error over seeds. Made by `hibnn sweep\n"
         "paper/task-inference.toml --out runs/task-inference` and `python paper/tables.py task-inference`; all rows of a benchmark but\n"
         "those of features are the same networks, which learned with densities beside them. No example is stored. Memory in\n"
-        "thousands of numbers: the network's, and what the inference of tasks keeps (`docs/task-inference.md`). Foreign data are Fashion-MNIST for the digits and\n"
+        "thousands of numbers: the network's, and what the inference of tasks keeps (`docs/task-inference.md`). Out-of-distribution data are Fashion-MNIST for the digits and\n"
         "MNIST for Fashion-MNIST.",
         ("benchmark", "scenario", "one decision for a", "task told by", "accuracy", "task right", "right within the task",
-         "ECE", "AUROC, foreign", "memory: network + inference", "seeds"),
+         "ECE", "AUROC, OOD", "memory: network + inference", "seeds"),
         tuple(_inference_row(key, cell) for key, cell in sorted(cells.items())),
     )  # fmt: skip
 
 
 def _inference_row(key: tuple[str, str, str, str], cell: Sequence[dict[str, Any]]) -> tuple[str, ...]:
-    numbers = [percent([one[name] for one in cell]) for name in ("acc", "task_inference", "within_task", "ece")]
+    numbers = [
+        percent([one[name] for one in cell]) for name in ("acc", "task_inference_accuracy", "within_task", "ece")
+    ]
     aurocs = [one["ood_auroc"] for one in cell if one.get("ood_auroc") is not None]
     beside = statistics.mean(one["inference_parameters"] for one in cell)
     memory = f"{statistics.mean(one['network'] for one in cell) / 1000:.0f} + {beside / 1000:.0f}"

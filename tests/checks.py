@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 import torch
 
+from hibnn.benchmarks import Benchmark, Scenario
+from hibnn.benchmarks.base import LazySplit, Task
 from hibnn.errors import UserError
-from hibnn.evaluation import Granularity, evaluate
-from hibnn.experiments.checkpoint import read_state, write_state
-from hibnn.experiments.experiment import Experiment
-from hibnn.experiments.result import Record
-from hibnn.experiments.run import new_learner
+from hibnn.evaluation.evaluate import Granularity, evaluate
 from hibnn.learners import Learner, find_method
-from hibnn.scenarios import Benchmark, Scenario
-from hibnn.scenarios.base import Portion, Task
+from hibnn.runs.checkpoint import read_state, write_state
+from hibnn.runs.experiment import Experiment
+from hibnn.runs.result import Record
+from hibnn.runs.run import new_learner
 
 
 def small_benchmark(scenario=Scenario.TASK, tasks=3, inputs=8, examples=120, seed=0) -> Benchmark:
@@ -21,12 +21,12 @@ def small_benchmark(scenario=Scenario.TASK, tasks=3, inputs=8, examples=120, see
     made = []
     for number in range(tasks):
         centres = random.normal(size=(2, inputs)) * 2
-        portions = []
+        experiences = []
         for count in (examples, 40):
             y = np.arange(count) % 2
             x = (centres[y] + 0.5 * random.normal(size=(count, inputs))).astype(np.float32)
-            portions.append(Portion(x, np.arange(count), y))
-        made.append(Task(f"blobs {number}", (2 * number, 2 * number + 1), *portions))
+            experiences.append(LazySplit(x, np.arange(count), y))
+        made.append(Task(f"blobs {number}", (2 * number, 2 * number + 1), *experiences))
     return Benchmark("blobs", scenario, tuple(made))
 
 
@@ -127,8 +127,8 @@ def check_refuses_bad_input(method, **options):
     good = task.train.load()
 
     def begin(x, y):
-        portion = Portion(x.astype(np.float32), np.arange(len(x)), y)
-        small_learner(method, benchmark, **options).begin(Task("bad", (0, 1), portion, task.test))
+        experience = LazySplit(x.astype(np.float32), np.arange(len(x)), y)
+        small_learner(method, benchmark, **options).begin(Task("bad", (0, 1), experience, task.test))
 
     with pytest.raises(UserError, match="columns"):
         begin(good.x[:, :3], good.y)

@@ -10,7 +10,7 @@ def fabricate(folder: Path, acc: float | None = 0.9, status: str | None = None, 
     """A run folder; without an accuracy it is unfinished. Three tasks, of which the first loses a tenth."""
     folder.mkdir(parents=True, exist_ok=True)
     config = {"method": "ibnn", "dataset": "split-mnist", "scenario": "task", "options": OPTIONS, "seed": 0}
-    config |= {"inference": "sample", "evaluate_on": "test", "hibnn": "0.1.0", "experiment": "abc"} | changes
+    config |= {"granularity": "sample", "evaluate_on": "test", "hibnn": "0.1.0", "experiment": "abc"} | changes
     (folder / "config.json").write_text(json.dumps(config))
     if status is not None:
         (folder / "status.json").write_text(json.dumps({"status": status, "message": "as the test says"}))
@@ -25,7 +25,7 @@ def result(acc: float) -> dict:
     return {
         "acc": acc,
         "forgetting": 0.05,
-        "task_inference": None,
+        "task_inference_accuracy": None,
         "ece": 0.01,
         "accuracy_matrix": [[best, None, None], [acc, acc, None], last],
         "active_units_per_task": [[40.0], [60.0], [70.0]],

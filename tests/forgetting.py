@@ -5,8 +5,8 @@ from functools import cache
 import numpy as np
 
 from checks import learn, small_benchmark, small_learner
-from hibnn.evaluation import Granularity, evaluate
-from hibnn.scenarios import Scenario
+from hibnn.benchmarks import Scenario
+from hibnn.evaluation.evaluate import Granularity, evaluate
 
 
 @cache

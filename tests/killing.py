@@ -1,6 +1,6 @@
 """A run that ends in the middle, as a power cut would end it."""
 
-from hibnn.display import Silent
+from hibnn.cli.display import Silent
 
 
 class KilledError(Exception):

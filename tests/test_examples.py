@@ -10,7 +10,7 @@ import pytest
 FOLDER = Path(__file__).parent.parent / "examples"
 SAYS = {
     "cambridge_bars": r"4 features found \(true: 4\)",
-    "drift": r"has 1 task and learned 6 portions",
+    "drift": r"has 1 task and learned 6 experiences",
     "own_csv": r"after second\.csv: accuracy (0\.9|1\.0)",
     "prune_and_export": r"model\.onnx answers alike: largest difference \de-(0[5-9]|1\d)",
     "quickstart": r"digits 6 to 8: accuracy (0\.9|1\.0)\d if the task is told",

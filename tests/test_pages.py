@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from checks import check_learner
-from hibnn.cli import main
+from hibnn.cli.main import main
 from hibnn.learners import METHODS, Method
 
 DOCS = Path(__file__).parent.parent / "docs"

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from hibnn.experiments.experiment import Experiment
-from hibnn.experiments.space import Range, read_problem
-from hibnn.experiments.sweep import read_sweep
+from hibnn.benchmarks import Benchmark
 from hibnn.learners import METHODS
-from hibnn.networks.heads import Layout, layout_for
-from hibnn.scenarios import Benchmark
+from hibnn.nn.networks.heads import Layout, layout_for
+from hibnn.runs.experiment import Experiment
+from hibnn.sweeps.space import Range, read_problem
+from hibnn.sweeps.sweep import read_sweep
 
 PAPER = Path(__file__).parents[1] / "paper"
 SWEEPS, SEARCHES = sorted(PAPER.glob("*.toml")), sorted(PAPER.glob("search/*.toml"))

@@ -6,30 +6,30 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from hibnn.benchmarks import Scenario as Scenario
+    from hibnn.benchmarks import benchmark as benchmark
     from hibnn.errors import UserError as UserError
     from hibnn.estimators import ContinualClassifier as ContinualClassifier
     from hibnn.estimators import ContinualRegressor as ContinualRegressor
     from hibnn.estimators import load_model as load_model
-    from hibnn.experiments import Experiment as Experiment
-    from hibnn.experiments import run as run
     from hibnn.factorisation import factorise as factorise
-    from hibnn.lookup import results as results
-    from hibnn.presets import options_for as options_for
-    from hibnn.scenarios import Scenario as Scenario
-    from hibnn.scenarios import benchmark as benchmark
+    from hibnn.learners.presets import options_for as options_for
+    from hibnn.runs.experiment import Experiment as Experiment
+    from hibnn.runs.index import results as results
+    from hibnn.runs.run import run as run
 
 _HOMES = {
     "ContinualClassifier": "hibnn.estimators",
     "ContinualRegressor": "hibnn.estimators",
-    "Experiment": "hibnn.experiments",
-    "Scenario": "hibnn.scenarios",
+    "Experiment": "hibnn.runs.experiment",
+    "Scenario": "hibnn.benchmarks",
     "UserError": "hibnn.errors",
-    "benchmark": "hibnn.scenarios",
+    "benchmark": "hibnn.benchmarks",
     "factorise": "hibnn.factorisation",
     "load_model": "hibnn.estimators",
-    "options_for": "hibnn.presets",
-    "results": "hibnn.lookup",
-    "run": "hibnn.experiments",
+    "options_for": "hibnn.learners.presets",
+    "results": "hibnn.runs.index",
+    "run": "hibnn.runs.run",
 }
 __all__ = [
     "ContinualClassifier",

@@ -1,5 +1,5 @@
 """`python -m hibnn`."""
 
-from hibnn.cli import main
+from hibnn.cli.main import main
 
 main()

@@ -26,7 +26,7 @@ from hibnn.distributions.normal import kl_normal
 from hibnn.distributions.precision import double
 from hibnn.distributions.stick_breaking import log_odds, log_probabilities
 from hibnn.errors import UserError
-from hibnn.layers.buffet import SMALLEST_CONCENTRATION, Sticks, inverse_softplus
+from hibnn.nn.layers.buffet import SMALLEST_CONCENTRATION, Sticks, inverse_softplus
 
 MEANINGFUL_SHARE = 0.02
 """A feature counts if at least this share of the examples is expected to have it."""
@@ -86,7 +86,7 @@ def factorise(
     steps: int = 100,
     generator: torch.Generator,
 ) -> Factorisation:
-    """Infer masks, features and the number of features, at most `truncation`.
+    """TaskInferenceName masks, features and the number of features, at most `truncation`.
 
     Of several searches (`restarts`, each of that many `sweeps`) the best is refined by gradient `steps`. A feature's
     entries have the standard deviation `scale` under the prior, by default the root mean square of the data.

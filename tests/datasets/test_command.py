@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from hibnn.commands.data import main
+from hibnn.cli.commands.data import main
 from hibnn.datasets.loading import obtain
 from hibnn.datasets.recipes import RECIPES
 from hibnn.datasets.reporting import progress, report

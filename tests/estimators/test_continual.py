@@ -1,4 +1,4 @@
-"""Portions, tasks and uncertainty."""
+"""Experiences, tasks and uncertainty."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def test_new_classes_begin_a_new_task_and_known_ones_continue_theirs(digits, two
     assert [task.classes for task in two_tasks.model_.tasks] == [(0, 1), (2, 3)]
     again = ContinualClassifier(**QUICK).fit(x[y < 2], y[y < 2]).partial_fit(x[y == 1], y[y == 1])
     assert again.tasks_ == ["task-1"]
-    assert [(task.rows, task.portions) for task in again.model_.tasks] == [((y < 2).sum() + (y == 1).sum(), 2)]
+    assert [(task.rows, task.experiences) for task in again.model_.tasks] == [((y < 2).sum() + (y == 1).sum(), 2)]
 
 
 def test_an_earlier_task_is_taken_up_again_under_its_head(digits, two_tasks):

@@ -5,10 +5,10 @@ import pytest
 import torch
 from sklearn.datasets import load_digits, make_blobs
 
+from hibnn.benchmarks.base import Split
 from hibnn.errors import UserError
 from hibnn.estimators import ContinualClassifier, ContinualRegressor, load_model
 from hibnn.estimators.inference import divide, uses_densities
-from hibnn.scenarios.base import Split
 
 QUICK = {"epochs": 10, "truncation": 20, "random_state": 0}
 TASKS = ((0, 1, 2), (3, 4, 5), (6, 7, 8))
@@ -43,7 +43,7 @@ def unseen(digits):
 
 def test_densities_find_the_task_where_entropy_does_not(digits, model):
     x, y = unseen(digits)
-    by_entropy = taught(digits, infer="entropy")
+    by_entropy = taught(digits, task_inference="entropy")
     assert model.score(x, y) > 0.85
     assert by_entropy.score(x, y) < 0.75
     own = np.array([f"task-{number // 3 + 1}" for number in y])
@@ -61,17 +61,17 @@ def test_the_probability_of_the_task_is_calibrated(digits, model):
 
 def test_a_digit_never_shown_is_foreign_more_often_than_one_that_was(digits, model):
     x, y = digits[0][1200:], digits[1][1200:]
-    foreign = model.predict_foreign(x, 0.1)
-    assert foreign[y < 9].mean() < 0.25
-    assert foreign[y == 9].mean() > 2 * foreign[y < 9].mean()
-    assert model.predict_foreign(np.full((1, 64), 8.0), 0.01).all()
+    ood = model.predict_ood(x, 0.1)
+    assert ood[y < 9].mean() < 0.25
+    assert ood[y == 9].mean() > 2 * ood[y < 9].mean()
+    assert model.predict_ood(np.full((1, 64), 8.0), 0.01).all()
 
 
 def test_only_densities_know_what_is_foreign(digits):
     x, y = digits
-    by_entropy = ContinualClassifier(**QUICK, infer="entropy").fit(x[y < 2], y[y < 2])
+    by_entropy = ContinualClassifier(**QUICK, task_inference="entropy").fit(x[y < 2], y[y < 2])
     with pytest.raises(ValueError, match="infer tasks by density"):
-        by_entropy.predict_foreign(x)
+        by_entropy.predict_ood(x)
 
 
 def test_rows_that_return_add_to_their_density_and_leave_the_others_alone(digits, model, tmp_path):
@@ -127,14 +127,14 @@ def test_a_told_task_uses_its_own_densities_also_in_onnx(tmp_path):
     np.testing.assert_allclose(total, model.predict_uncertainty(x, "task-2").total, atol=1e-5)
 
 
-@pytest.mark.parametrize("infer", ["density", "entropy"])
-def test_a_regressors_tasks_are_inferred(infer):
+@pytest.mark.parametrize("task_inference", ["density", "entropy"])
+def test_a_regressors_tasks_are_inferred(task_inference):
     random = np.random.default_rng(0)
     x = random.normal(size=(400, 3))
-    model = ContinualRegressor(**QUICK | {"epochs": 40}, infer=infer)
+    model = ContinualRegressor(**QUICK | {"epochs": 40}, task_inference=task_inference)
     model.partial_fit(x, x[:, 0], task="near").partial_fit(x + 8, -x[:, 0], task="far")
     assert np.isfinite(model.predict(x)).all()
-    if infer == "density":
+    if task_inference == "density":
         for rows, task in ((x, "near"), (x + 8, "far")):
             np.testing.assert_allclose(model.predict(rows), model.predict(rows, task), atol=0.05)
             assert (model.predict_task(rows) == task).mean() > 0.95
@@ -156,13 +156,13 @@ def test_a_model_goes_on_only_as_it_was_begun(digits):
     x, y = digits
     model = ContinualClassifier(**QUICK).fit(x[y < 2], y[y < 2])
     with pytest.raises(ValueError, match="begun with density"):
-        model.set_params(infer="entropy").partial_fit(x[y < 2], y[y < 2])
+        model.set_params(task_inference="entropy").partial_fit(x[y < 2], y[y < 2])
     for wrong, sentence in (
-        ({"infer": "densty"}, "did you mean 'density'"),
+        ({"task_inference": "densty"}, "did you mean 'density'"),
         ({"density": {"component": 3}}, "component"),
         ({"density": {"rank": 0}}, "density-rank"),
     ):
         with pytest.raises(UserError, match=sentence):
             ContinualClassifier(**QUICK, **wrong).fit(x, y)
     with pytest.raises(UserError, match="classifiers only"):
-        ContinualRegressor(infer="mutual-information").fit(x, y)
+        ContinualRegressor(task_inference="mutual-information").fit(x, y)

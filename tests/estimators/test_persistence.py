@@ -15,8 +15,8 @@ from sklearn.datasets import load_digits
 
 from hibnn.errors import UserError
 from hibnn.estimators import ContinualClassifier, ContinualRegressor, load_model
-from hibnn.experiments.checkpoint import write_state
 from hibnn.learners import State
+from hibnn.runs.checkpoint import write_state
 
 PORTION = """
 import sys
@@ -48,8 +48,8 @@ def file(fitted, tmp_path):
 
 
 def test_three_portions_in_three_processes_equal_one_process_bit_for_bit(tmp_path):
-    def run(name, *portions):
-        command = [sys.executable, "-c", PORTION, str(tmp_path / name), *portions]
+    def run(name, *experiences):
+        command = [sys.executable, "-c", PORTION, str(tmp_path / name), *experiences]
         subprocess.run(command, check=True, env=os.environ | {"PYTHONHASHSEED": "random"})
 
     for number in "012":

@@ -9,8 +9,8 @@ from sklearn.datasets import load_digits, load_wine
 
 from hibnn.errors import UserError
 from hibnn.estimators import ContinualClassifier, ContinualRegressor, load_model
-from hibnn.estimators.answers import Way, blocks
 from hibnn.estimators.compaction import unit_effects
+from hibnn.estimators.predictive import PredictionMode, blocks
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def model(digits):
 
 def logits(model, x):
     inputs = torch.from_numpy(model.model_.inputs.apply(x))
-    (first, second), *_ = blocks(model.model_, inputs, [0, 1], Way("mean"))
+    (first, second), *_ = blocks(model.model_, inputs, [0, 1], PredictionMode("mean"))
     return torch.cat([first[0], second[0]], 1)
 
 

@@ -4,13 +4,13 @@ import pytest
 import torch
 
 from checks import check_learner, learn, probabilities, small_benchmark, small_learner
+from hibnn.benchmarks import Scenario
 from hibnn.errors import UserError
-from hibnn.layers.masks import Relaxation
 from hibnn.learners import find_method
 from hibnn.learners.bayes_options import BayesOptions, BuffetOptions, HierarchicalOptions
 from hibnn.learners.schedule import Schedule
-from hibnn.networks.heads import Layout
-from hibnn.scenarios import Scenario
+from hibnn.nn.layers.masks import Relaxation
+from hibnn.nn.networks.heads import Layout
 
 
 @pytest.mark.parametrize("method", ["vcl", "ibnn", "hibnn"])

@@ -4,11 +4,12 @@ import pytest
 import torch
 
 from checks import check_learner, learn, small_benchmark, small_learner
+from hibnn.benchmarks import Scenario
 from hibnn.errors import UserError
-from hibnn.evaluation import Granularity, evaluate
-from hibnn.experiments import Experiment, run
+from hibnn.evaluation.evaluate import Granularity, evaluate
 from hibnn.learners.network import NetworkOptions
-from hibnn.scenarios import Scenario
+from hibnn.runs.experiment import Experiment
+from hibnn.runs.run import run
 
 
 @pytest.mark.parametrize("method", ["finetune", "joint"])

@@ -6,13 +6,13 @@ import pytest
 import torch
 
 from checks import check_learner, learn, probabilities, small_benchmark, small_learner
+from hibnn.benchmarks import Scenario
 from hibnn.distributions.concrete import kl_concrete, sample
 from hibnn.distributions.kumaraswamy import kl_kumaraswamy
 from hibnn.distributions.normal import kl_normal
 from hibnn.errors import UserError
-from hibnn.layers.weight_masks import WeightMasks, kl_logistic, masked
 from hibnn.learners.bscl import BSCLOptions
-from hibnn.scenarios import Scenario
+from hibnn.nn.layers.weight_masks import WeightMasks, kl_logistic, masked
 from statistics_helpers import assert_finite, assert_mean
 
 SMALL = {"retraining_epochs": 2, "prediction_draws": 5, "rounding_draws": 20}
@@ -35,7 +35,7 @@ def test_a_state_taken_while_the_masks_are_fixed_goes_on_exactly():
         first.epoch(number)
     state = first.state()
     second = small(benchmark, epochs=2)
-    second.restore(type(state)({name: value.clone() for name, value in state.tensors.items()}, state.facts))
+    second.restore(type(state)({name: value.clone() for name, value in state.tensors.items()}, state.metadata))
     second.attach(benchmark.tasks[1].train.load(), 1)
     for learner in (first, second):
         learner.epoch(3)

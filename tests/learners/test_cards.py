@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from hibnn.cli import main
+from hibnn.cli.main import main
 from hibnn.learners import METHODS
 from hibnn.learners.cards import CARDS, markdown, options_table
 

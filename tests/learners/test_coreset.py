@@ -5,11 +5,11 @@ import pytest
 import torch
 
 from checks import check_learner, learn, probabilities, small_benchmark, small_learner
+from hibnn.benchmarks import Scenario
 from hibnn.errors import UserError
 from hibnn.learners.coreset import CoresetOptions, farthest_first, published
 from hibnn.learners.sequential_bayes import SequentialBayes
-from hibnn.networks.heads import Layout
-from hibnn.scenarios import Scenario
+from hibnn.nn.networks.heads import Layout
 
 SMALL = {"coreset_size": 10, "coreset_epochs": 3, "prediction_draws": 5}
 
@@ -22,7 +22,7 @@ def test_vcl_with_coresets_is_a_learner(coreset, tmp_path):
 @pytest.mark.parametrize("coreset", ["random", "k-centre"])
 def test_the_coreset_and_the_training_data_together_are_the_task_and_share_nothing(coreset):
     benchmark = small_benchmark()
-    learner = small_learner("vcl-coreset", benchmark, coreset=coreset, standardise=0.0, **SMALL)
+    learner = small_learner("vcl-coreset", benchmark, coreset=coreset, input_std=0.0, **SMALL)
     learner.begin(benchmark.tasks[0])
     kept, rest = ({tuple(row) for row in x.tolist()} for x in (learner.coresets[0][0], learner.x))
     assert (len(kept), len(rest)) == (10, 110)
@@ -32,7 +32,7 @@ def test_the_coreset_and_the_training_data_together_are_the_task_and_share_nothi
 
 def test_labels_go_with_their_inputs():
     benchmark = small_benchmark()
-    learner = small_learner("vcl-coreset", benchmark, standardise=0.0, **SMALL)
+    learner = small_learner("vcl-coreset", benchmark, input_std=0.0, **SMALL)
     learner.begin(benchmark.tasks[0])
     split = benchmark.tasks[0].train.load()
     label_of = {tuple(row): label for row, label in zip(split.x.tolist(), split.y.tolist(), strict=True)}

@@ -5,14 +5,15 @@ import pytest
 import torch
 
 from checks import check_learner, learn, probabilities, small_benchmark, small_learner
+from hibnn.benchmarks import Benchmark, Scenario
+from hibnn.benchmarks.base import LazySplit, Task
 from hibnn.errors import UserError
-from hibnn.experiments import Experiment, run
-from hibnn.experiments.checkpoint import read_state, write_state
 from hibnn.learners.den import Den
 from hibnn.learners.den_options import DenOptions
 from hibnn.learners.den_sparsity import drifted_units, group_soft_threshold, selected_units
-from hibnn.scenarios import Benchmark, Scenario
-from hibnn.scenarios.base import Portion, Task
+from hibnn.runs.checkpoint import read_state, write_state
+from hibnn.runs.experiment import Experiment
+from hibnn.runs.run import run
 
 GROWING = {"loss_threshold": 0.0, "split_threshold": 0.01, "epochs": 3}
 """Every later task expands and splits."""
@@ -71,15 +72,15 @@ def test_a_task_goes_on_exactly_from_a_state_stored_in_any_stage(epochs, timesta
         learner.end()
     tensors = second.state().tensors
     assert all(torch.equal(value, tensors[name]) for name, value in first.state().tensors.items())
-    assert first.state().facts == second.state().facts
+    assert first.state().metadata == second.state().metadata
 
 
 def striped(stripes: int) -> Task:
     """Two classes that alternate along a line: the more stripes, the harder."""
     x = np.linspace(-1, 1, 120, dtype=np.float32)[:, None] * np.ones((1, 8), np.float32)
     y = (np.arange(120) * stripes // 120) % 2
-    portion = Portion(x, np.arange(120), y)
-    return Task(f"{stripes} stripes", (0, 1), portion, portion)
+    experience = LazySplit(x, np.arange(120), y)
+    return Task(f"{stripes} stripes", (0, 1), experience, experience)
 
 
 @pytest.mark.parametrize(("stripes", "grows"), [(2, False), (7, True)])
@@ -159,7 +160,7 @@ def test_weights_from_inputs_without_signal_become_zero():
     learner = small_den(benchmark, l1=5e-3)
     learn(
         learner,
-        Task("no signal in input 3", (0, 1), Portion(split.x, np.arange(120), split.y), benchmark.tasks[0].test),
+        Task("no signal in input 3", (0, 1), LazySplit(split.x, np.arange(120), split.y), benchmark.tasks[0].test),
     )
     weight = learner.mlp.layers()[0][0]
     assert not weight[:, 3].any()
@@ -239,6 +240,6 @@ def test_impossible_options_are_refused(wrong):
 @pytest.mark.parametrize("scenario", list(Scenario))
 def test_den_reaches_the_published_accuracy_on_split_mnist(scenario):
     experiment = Experiment(
-        method="den", dataset="split-mnist", scenario=scenario, options=DenOptions(), inference="task"
+        method="den", dataset="split-mnist", scenario=scenario, options=DenOptions(), granularity="task"
     )
     assert run(experiment)["acc"] >= 0.976

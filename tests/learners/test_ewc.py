@@ -8,12 +8,12 @@ from torch.nn.functional import cross_entropy
 
 from checks import check_learner, learn, small_benchmark, small_learner
 from forgetting import accuracy_at_the_end
+from hibnn.benchmarks import Scenario
 from hibnn.errors import UserError
 from hibnn.learners.ewc import EWCOptions, published
 from hibnn.learners.fisher import Fisher, batch_fisher, fisher
-from hibnn.networks.heads import Layout
-from hibnn.networks.mlp import MLP
-from hibnn.scenarios import Scenario
+from hibnn.nn.networks.heads import Layout
+from hibnn.nn.networks.mlp import MLP
 
 
 def network(layout: Layout, hidden, generator) -> MLP:

@@ -10,11 +10,11 @@ from torch.nn.functional import cross_entropy
 
 from checks import check_learner, learn, small_benchmark, small_learner
 from forgetting import accuracy_at_the_end
+from hibnn.benchmarks import Scenario
 from hibnn.errors import UserError
 from hibnn.learners.base import Setting
 from hibnn.learners.gem import GEM, GEMOptions, bounded_quadratic, project, published
-from hibnn.networks.heads import Layout
-from hibnn.scenarios import Scenario
+from hibnn.nn.networks.heads import Layout
 
 SMALL = {"memory": 30, "learning_rate": 0.1}
 

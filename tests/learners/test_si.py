@@ -7,11 +7,11 @@ import torch
 
 from checks import check_learner, learn, small_benchmark, small_learner
 from forgetting import accuracy_at_the_end
+from hibnn.benchmarks import Scenario
 from hibnn.errors import UserError
 from hibnn.learners.base import Setting
 from hibnn.learners.si import SI, SIOptions, published
-from hibnn.networks.heads import Layout
-from hibnn.scenarios import Scenario
+from hibnn.nn.networks.heads import Layout
 
 
 class OnAQuadratic(SI):

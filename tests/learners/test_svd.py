@@ -5,13 +5,13 @@ import pytest
 import torch
 
 from checks import check_learner, learn, probabilities, small_benchmark, small_learner
+from hibnn.benchmarks import Benchmark, Scenario
+from hibnn.benchmarks.base import LazySplit, Task
 from hibnn.distributions.log_uniform import kl_log_uniform
 from hibnn.errors import UserError
-from hibnn.layers.dropout import kept, kl_dropout, log_alpha, pruned_mean
-from hibnn.layers.linear import BayesianLinear
 from hibnn.learners.svd import SVDOptions
-from hibnn.scenarios import Benchmark, Scenario
-from hibnn.scenarios.base import Portion, Task
+from hibnn.nn.layers.dropout import kept, kl_dropout, log_alpha, pruned_mean
+from hibnn.nn.layers.linear import BayesianLinear
 
 SMALL = {"depth": 1, "likelihood_epochs": 1}
 
@@ -65,13 +65,13 @@ def test_removed_weights_are_those_beyond_the_threshold_and_biases_stay(layer):
 def useless_inputs(useful=4, useless=12, examples=400) -> Benchmark:
     """Two blobs that differ in the first inputs; the others are noise of the same size."""
     random = np.random.default_rng(3)
-    portions = []
+    experiences = []
     for count in (examples, 100):
         y = np.arange(count) % 2
         x = random.normal(size=(count, useful + useless))
         x[:, :useful] += np.where(y == 1, 1.5, -1.5)[:, None]
-        portions.append(Portion(x.astype(np.float32), np.arange(count), y))
-    return Benchmark("useless", Scenario.TASK, (Task("blobs", (0, 1), *portions),))
+        experiences.append(LazySplit(x.astype(np.float32), np.arange(count), y))
+    return Benchmark("useless", Scenario.TASK, (Task("blobs", (0, 1), *experiences),))
 
 
 def test_useless_inputs_lose_all_their_weights_and_the_answers_stay_right():

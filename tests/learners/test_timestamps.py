@@ -4,14 +4,15 @@ import pytest
 import torch
 
 from checks import check_learner, learn, probabilities, small_benchmark, small_learner
+from hibnn.benchmarks import Scenario
 from hibnn.errors import UserError
-from hibnn.experiments import Experiment, run
-from hibnn.layers.stamps import StickValues, Timestamps
-from hibnn.presets import options_for
-from hibnn.scenarios import Scenario
+from hibnn.learners.presets import options_for
+from hibnn.nn.layers.stamps import StickValues, Timestamps
+from hibnn.runs.experiment import Experiment
+from hibnn.runs.run import run
 from statistics_helpers import assert_mean
 
-SMALL = {"epochs": 4, "prediction_draws": 5, "alpha": 3.0, "start_alpha": 6.0, "stick_rate": 0.2}
+SMALL = {"epochs": 4, "prediction_draws": 5, "alpha": 3.0, "init_alpha": 6.0, "stick_rate": 0.2}
 
 
 @pytest.mark.parametrize(("method", "kind"), [("ibnn", Timestamps.SOFT), ("ibnn", Timestamps.HARD)])
@@ -24,7 +25,13 @@ def test_a_learner_with_time_stamps_is_a_learner(method, kind, tmp_path):
 def test_with_hard_stamps_old_answers_stay_bit_for_bit(method, hidden, prediction):
     benchmark = small_benchmark()
     learner = small_learner(
-        method, benchmark, hidden=hidden, timestamps=Timestamps.HARD, prediction=prediction, owned=0.3, **SMALL
+        method,
+        benchmark,
+        hidden=hidden,
+        timestamps=Timestamps.HARD,
+        prediction=prediction,
+        frozen_threshold=0.3,
+        **SMALL,
     )
     answers = []
     for task in benchmark.tasks:
@@ -59,7 +66,7 @@ def test_soft_stamps_keep_the_sticks_of_each_task_and_count_them():
 
 def test_hard_stamps_own_a_prefix_and_the_buffet_begins_behind_it():
     benchmark = small_benchmark()
-    learner = small_learner("ibnn", benchmark, timestamps=Timestamps.HARD, owned=0.3, **SMALL)
+    learner = small_learner("ibnn", benchmark, timestamps=Timestamps.HARD, frozen_threshold=0.3, **SMALL)
     learn(learner, benchmark.tasks[0])
     (stamp,) = learner.stamps.sticks(0)
     pi = stamp.expected_pi()
@@ -74,7 +81,9 @@ def test_hard_stamps_own_a_prefix_and_the_buffet_begins_behind_it():
 
 def test_a_later_task_changes_only_weights_that_no_task_owns():
     benchmark = small_benchmark()
-    learner = small_learner("ibnn", benchmark, hidden=(20, 14), timestamps=Timestamps.HARD, owned=0.3, **SMALL)
+    learner = small_learner(
+        "ibnn", benchmark, hidden=(20, 14), timestamps=Timestamps.HARD, frozen_threshold=0.3, **SMALL
+    )
     learn(learner, benchmark.tasks[0])
     below, above = learner.stamps.owned_units()
     before = [layer.mean.detach().clone() for layer in learner.bayesian.hidden_layers()]
@@ -88,7 +97,7 @@ def test_a_later_task_changes_only_weights_that_no_task_owns():
 
 
 def test_sticks_behind_taken_neurons_break_afresh(generator):
-    values = StickValues(torch.tensor([[5.0, 5.0, 2.0, 3.0], [1.0, 1.0, 1.0, 2.0]]), taken=2, limit=3)
+    values = StickValues(torch.tensor([[5.0, 5.0, 2.0, 3.0], [1.0, 1.0, 1.0, 2.0]]), frozen_units=2, limit=3)
     odds = values.sample_log_odds(40_000, generator)
     assert (odds[:, :2].sigmoid() == 1).all()
     assert (odds[:, 3].sigmoid() == 0).all()

@@ -4,10 +4,10 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
-from hibnn import metrics
 from hibnn.errors import UserError
-from hibnn.pruning import Curve, Ranking, Removal
-from hibnn.pruning.study import Study
+from hibnn.evaluation import metrics
+from hibnn.evaluation.pruning import Curve, Ranking, Removal
+from hibnn.evaluation.pruning.study import Study
 from hibnn.report import figures
 from hibnn.report.figures.curves import mean_and_error
 from hibnn.report.style import LOOKS, look, save_figure
@@ -190,10 +190,10 @@ def test_the_reliability_diagram_shows_accuracy_in_each_bin_of_confidence():
 
 
 def test_entropy_histograms_are_densities_of_known_and_foreign_data():
-    known, foreign = RANDOM.random(200) / 2, 0.5 + RANDOM.random(100) / 2
-    (axis,) = figures.entropy_histograms({"ibnn": (known, foreign)}, bins=10).axes
+    known, ood = RANDOM.random(200) / 2, 0.5 + RANDOM.random(100) / 2
+    (axis,) = figures.entropy_histograms({"ibnn": (known, ood)}, bins=10).axes
     heights = np.array([bar.get_height() for bar in axis.patches[:10]])
-    edges = np.linspace(0, max(foreign), 11)
+    edges = np.linspace(0, max(ood), 11)
     assert heights == pytest.approx(np.histogram(known, edges, density=True)[0])
     assert axis.get_title() == "IBNN: AUROC 1.000"
 

@@ -7,16 +7,17 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from hibnn.cli import main
+from hibnn.benchmarks import Scenario
+from hibnn.cli.main import main
 from hibnn.errors import UserError
-from hibnn.experiments import Experiment, run
+from hibnn.evaluation.pruning.study import read_study
 from hibnn.learners import find_method
-from hibnn.pruning.study import read_study
 from hibnn.report.gallery import MAKERS, draw_all
 from hibnn.report.outcomes import outcomes_of
 from hibnn.report.predictions import read_predictions
 from hibnn.report.runs import check_settings, read_run, runs_below, unfinished_note
-from hibnn.scenarios import Scenario
+from hibnn.runs.experiment import Experiment
+from hibnn.runs.run import run
 
 SMALL = {"epochs": 2, "width": 8, "batch_size": 64}
 
@@ -159,7 +160,7 @@ def test_read_outs_are_kept_beside_the_run_and_become_outcomes(capsys, stored, t
     call(capsys, "tables", copy, "-o", tmp_path / "out", "--read-out", "task")
     found = outcomes_of([read_run(copy)])
     assert {path.name for path in copy.glob("*-task.json")} == {"class-task.json", "domain-task.json"}
-    assert [(one.scenario, one.inference) for one in found] == [("task", "-"), ("class", "task"), ("domain", "task")]
+    assert [(one.scenario, one.granularity) for one in found] == [("task", "-"), ("class", "task"), ("domain", "task")]
 
 
 def test_predictions_are_read_as_far_as_they_are_stored(tmp_path):
@@ -172,15 +173,15 @@ def test_predictions_are_read_as_far_as_they_are_stored(tmp_path):
     assert found.probabilities[2:].tolist() == [[1, 0, 0], [0, 1, 0]]
     assert found.targets.tolist() == [0, 2, 0, 1]
     assert found.known is None
-    assert found.missing[-1] == f"{tmp_path.name} stores no entropies of foreign data"
+    assert found.missing[-1] == f"{tmp_path.name} stores no entropies of out-of-distribution data"
 
 
 def test_stored_predictions_become_figures_of_uncertainty(stored, tmp_path):
     copy = shutil.copytree(stored / "ibnn-0", tmp_path / "run")
     probabilities, targets = np.array([[0.9, 0.1], [0.2, 0.8]], np.float16), np.array([0, 0])
-    known, foreign = np.array([0.1, 0.2]), np.array([0.5, 0.6])
+    known, ood = np.array([0.1, 0.2]), np.array([0.5, 0.6])
     tensors = {"task0.probabilities": probabilities, "task0.targets": targets, "task0.entropy": known}
-    save_file(tensors | {"foreign0.entropy": foreign}, copy / "predictions.safetensors")
+    save_file(tensors | {"ood0.entropy": ood}, copy / "predictions.safetensors")
     drawings = {drawing.name: drawing.figure for drawing in draw_all(runs_below([copy]))}
     curve = drawings["reliability-split-digits-task"].axes[0].lines[1].get_ydata()
     assert curve[~np.isnan(curve)].tolist() == [0, 1]

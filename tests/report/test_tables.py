@@ -14,8 +14,8 @@ from hibnn.report.tables.table import Table, comma_separated, escape, latex, mar
 P, S, N, B = "permuted-mnist", "split-mnist", "split-mnist-noise", "split-mnist-images"
 
 
-def outcome(accuracy, *, method="ibnn", scenario="task", seed=0, width=100, inference="-", numbers=7, examples=""):
-    return Outcome(method, S, scenario, inference, (width,), seed, accuracy, numbers, examples)
+def outcome(accuracy, *, method="ibnn", scenario="task", seed=0, width=100, granularity="-", numbers=7, examples=""):
+    return Outcome(method, S, scenario, granularity, (width,), seed, accuracy, numbers, examples)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_a_table_has_paper_and_ours_the_bounds_and_what_was_not_run():
 
 
 def test_every_kind_of_inference_has_a_row():
-    kinds = [outcome(0.9, scenario="class", inference=one) for one in ("task", "batch:100", "sample")]
+    kinds = [outcome(0.9, scenario="class", granularity=one) for one in ("task", "batch:100", "sample")]
     rows = [row for row in comparison_table(COMPARISONS["mnist"], kinds).rows if row[4] == "90.00"]
     assert [row[7] for row in rows] == ["sample", "batch:100", "task"]
 

@@ -16,7 +16,7 @@ import platformdirs
 from hibnn.datasets.dataset import Origin
 from hibnn.datasets.recipe import ARRAYS, Arrays, Recipe, sums_of, wrong_arrays
 from hibnn.errors import UserError
-from hibnn.files import read_json, replacing, write_json
+from hibnn.files.atomic import atomic_write, read_json, write_json
 
 MANIFEST = "manifest.json"
 
@@ -77,7 +77,7 @@ def write(recipe: Recipe, arrays: Arrays, source: Origin, found: str) -> None:
     """Put the arrays into the cache, the manifest last."""
     place = folder(recipe.name)
     for key in ARRAYS:
-        with replacing(place / f"{key}.npy") as temporary, temporary.open("wb") as file:
+        with atomic_write(place / f"{key}.npy") as temporary, temporary.open("wb") as file:
             np.save(file, arrays[key], allow_pickle=False)
     write_json(place / MANIFEST, asdict(Manifest(source, found, sums_of(arrays))))
 

@@ -1,8 +1,8 @@
-"""A classifier that learns classes portion by portion.
+"""A classifier that learns classes experience by experience.
 
     p(c | x) = sum_t p(t | x) p(c | x, t)
 
-A task t is a head with its own classes. A portion belongs to the task it is given; without a name it belongs to the
+A task t is a head with its own classes. An experience belongs to the task it is given; without a name it belongs to the
 latest task that has all its classes (the data drift, the posterior becomes the prior, the head stays), or else begins a
 new task with the classes it holds.
 """
@@ -15,13 +15,13 @@ from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 
 from hibnn.errors import UserError
-from hibnn.estimators.answers import class_predictions
 from hibnn.estimators.common import ContinualEstimator, next_name
 from hibnn.estimators.inference import useful_densities
 from hibnn.estimators.inputs import read_examples
 from hibnn.estimators.labels import all_classes, check_same_kind, class_places, distinct, positions, read_labels
 from hibnn.estimators.mixture import ClassMixture, mix_classes
 from hibnn.estimators.model import Model, TaskName, TaskRecord
+from hibnn.estimators.predictive import class_predictions
 from hibnn.estimators.scaling import Scaling
 
 
@@ -43,12 +43,12 @@ class ContinualClassifier(ClassifierMixin, ContinualEstimator):
         return False
 
     def fit(self, X: Any, y: Any, task: TaskName | None = None) -> Self:
-        """Forget everything and learn a first portion."""
+        """Forget everything and learn a first experience."""
         with self._afresh():
             return self.partial_fit(X, y, task)
 
     def partial_fit(self, X: Any, y: Any, task: TaskName | None = None, *, classes: Any = None) -> Self:
-        """Learn one more portion; `classes` names classes of a new task that this portion may lack."""
+        """Learn one more experience; `classes` names classes of a new task that this experience may lack."""
         with self._unchanged_on_failure():
             first = not hasattr(self, "model_")
             x, labels = read_examples(self, X, y, first, numeric=False)
@@ -92,7 +92,7 @@ class ContinualClassifier(ClassifierMixin, ContinualEstimator):
 
 
 def find_task(model: Model, name: TaskName | None, present: tuple[Any, ...], announced: tuple[Any, ...]) -> TaskRecord:
-    """The task that a portion with these classes belongs to, known or new."""
+    """The task that an experience with these classes belongs to, known or new."""
     known_classes = [label for task in model.tasks for label in task.classes]
     check_same_kind(known_classes, present)
     check_same_kind(present, announced or present)

@@ -1,4 +1,4 @@
-"""What the estimators share: portions in, one unchangeable model out, and no trace of a portion that failed."""
+"""What the estimators share: experiences in, one unchangeable model out, and no trace of an experience that failed."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
@@ -12,25 +12,25 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from hibnn.benchmarks.base import Split
 from hibnn.errors import UserError, unknown, value_errors
-from hibnn.estimators.answers import Way
 from hibnn.estimators.compaction import compact_model
 from hibnn.estimators.inference import joint_densities, new_inference
 from hibnn.estimators.inputs import read_inputs
-from hibnn.estimators.mixture import ClassMixture, RealMixture
+from hibnn.estimators.mixture import ClassMixture, GaussianMixture
 from hibnn.estimators.model import Model, TaskName, TaskRecord, check_task_name, new_learner
 from hibnn.estimators.options import method_options
+from hibnn.estimators.predictive import PredictionMode
 from hibnn.estimators.scaling import Scaling
-from hibnn.estimators.training import learn_portion
-from hibnn.inference import Infer
-from hibnn.inference.predict import refuses
-from hibnn.scenarios.base import Split
+from hibnn.estimators.training import learn_experience
+from hibnn.tasks import TaskInferenceName
+from hibnn.tasks.predict import is_ood_under
 
 SCALINGS = ("columns", "examples")
 
 
 class ContinualEstimator(BaseEstimator, ABC):
-    """A network that learns one portion of data after another and keeps none of them."""
+    """A network that learns one experience of data after another and keeps none of them."""
 
     model_: Model
     n_features_in_: int
@@ -48,7 +48,7 @@ class ContinualEstimator(BaseEstimator, ABC):
         scaling: str | None = "columns",
         prediction: Literal["sample", "mean"] = "sample",
         draws: int = 32,
-        infer: Infer = "density",
+        task_inference: TaskInferenceName = "density",
         density: Mapping[str, Any] | None = None,
         options: Mapping[str, Any] | None = None,
         verbose: bool = True,
@@ -61,7 +61,7 @@ class ContinualEstimator(BaseEstimator, ABC):
         self.scaling = scaling
         self.prediction: Literal["sample", "mean"] = prediction
         self.draws = draws
-        self.infer: Infer = infer
+        self.task_inference: TaskInferenceName = task_inference
         self.density = density
         self.options = options
         self.verbose = verbose
@@ -74,7 +74,7 @@ class ContinualEstimator(BaseEstimator, ABC):
 
     @abstractmethod
     def partial_fit(self, X: Any, y: Any, task: TaskName | None = None) -> Self:
-        """Learn one more portion."""
+        """Learn one more experience."""
 
     def save(self, path: str | Path) -> None:
         """Write everything to one file: safetensors with JSON metadata, complete or absent, never pickle."""
@@ -104,7 +104,7 @@ class ContinualEstimator(BaseEstimator, ABC):
         return self
 
     @abstractmethod
-    def predict_mixture(self, X: Any, task: TaskName | None) -> ClassMixture | RealMixture:
+    def predict_mixture(self, X: Any, task: TaskName | None) -> ClassMixture | GaussianMixture:
         """Everything at once, as tensors."""
 
     def predict_task(self, X: Any) -> NDArray[Any]:
@@ -112,11 +112,11 @@ class ContinualEstimator(BaseEstimator, ABC):
         tasks = self.predict_mixture(X, None).tasks
         return np.array(self.tasks_, dtype=object)[tasks.argmax(0).numpy()]
 
-    def predict_foreign(self, X: Any, rate: float = 0.05) -> NDArray[np.bool_]:
+    def predict_ood(self, X: Any, rate: float = 0.05) -> NDArray[np.bool_]:
         """Which rows belong to none of the tasks: less likely than all but this share of rows that do belong."""
         x, inference = self._inputs(X), self.model_.inference
         with value_errors():
-            return refuses(inference, joint_densities(inference, x, self._heads(None)), rate).numpy()
+            return is_ood_under(inference, joint_densities(inference, x, self._heads(None)), rate).numpy()
 
     def export_onnx(self, path: str | Path, task: TaskName | None = None) -> None:
         """Write an ONNX model of inputs as they come, to probabilities (or a mean) and uncertainties.
@@ -132,7 +132,7 @@ class ContinualEstimator(BaseEstimator, ABC):
     def n_parameters(self) -> int:
         """Numbers the model keeps to predict and to go on learning: the network's, and those that tell tasks apart."""
         check_is_fitted(self)
-        return self.model_.learner.parameter_count() + self.model_.inference.numbers()
+        return self.model_.learner.parameter_count() + self.model_.inference.parameter_count()
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -143,9 +143,9 @@ class ContinualEstimator(BaseEstimator, ABC):
         return hasattr(self, "model_")
 
     @property
-    def _way(self) -> Way:
+    def _way(self) -> PredictionMode:
         with value_errors():
-            return Way(self.prediction, self.draws)
+            return PredictionMode(self.prediction, self.draws)
 
     @contextmanager
     def _unchanged_on_failure(self) -> Iterator[None]:
@@ -175,7 +175,7 @@ class ContinualEstimator(BaseEstimator, ABC):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         scaling = Scaling.of(x) if self.scaling == "columns" else Scaling.identity(columns)
         learner = new_learner(self.method, options, seed, columns, self._regression)
-        inference = new_inference(self.infer, learner.setting, self.scaling, self.density)
+        inference = new_inference(self.task_inference, learner.setting, self.scaling, self.density)
         return Model(self.method, options, seed, self._regression, scaling, targets, (), learner, inference)
 
     def _check_parameters(self) -> None:
@@ -187,17 +187,17 @@ class ContinualEstimator(BaseEstimator, ABC):
             raise unknown("scaling", str(self.scaling), (*SCALINGS, "None"))
         if hasattr(self, "model_"):
             model = self.model_
-            for old, new in ((model.method, self.method), (model.inference.infer, self.infer)):
+            for old, new in ((model.method, self.method), (model.inference.kind, self.task_inference)):
                 if old != new:
                     raise UserError(f"this model was begun with {old} and cannot go on with {new}: call fit.")
         _ = self._way
 
     def _learn(self, model: Model, x: NDArray[np.floating], y: NDArray[Any], task: TaskRecord) -> None:
-        """Train on a portion that has been checked, and become what comes out."""
+        """Train on an experience that has been checked, and become what comes out."""
         self._check_parameters()
         check_task_name(task.name)
         split = Split(model.inputs.apply(x), y)
-        self._become(learn_portion(model, split, task, self.epochs, self.batch_size, self.verbose))
+        self._become(learn_experience(model, split, task, self.epochs, self.batch_size, self.verbose))
 
     def _become(self, model: Model) -> None:
         active = model.learner.active_units()

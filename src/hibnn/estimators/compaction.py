@@ -18,11 +18,11 @@ from torch import Tensor
 
 from hibnn.errors import UserError
 from hibnn.estimators.model import Model, new_learner
-from hibnn.layers.linear import BayesianLinear
 from hibnn.learners.sequential_bayes import SequentialBayes
-from hibnn.networks.bayesian import BayesianMLP
-from hibnn.networks.ensemble import expected_masks
-from hibnn.networks.resizing import keep_units
+from hibnn.nn.layers.linear import BayesianLinear
+from hibnn.nn.networks.bayesian import BayesianMLP
+from hibnn.nn.networks.ensemble import expected_masks
+from hibnn.nn.networks.resizing import keep_units
 
 
 def compact_model(model: Model, tolerance: float) -> Model:

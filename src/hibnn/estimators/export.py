@@ -15,24 +15,24 @@ import torch
 from torch import Tensor, nn
 
 from hibnn.errors import UserError
-from hibnn.estimators.answers import Way, ensemble_of
 from hibnn.estimators.inference import real_evidence, uses_densities
 from hibnn.estimators.labels import all_classes, class_places
-from hibnn.estimators.mixture import RealAnswer, mix_classes, mix_reals
+from hibnn.estimators.mixture import GaussianPrediction, mix_classes, mix_reals
 from hibnn.estimators.model import Model
-from hibnn.files import replacing
+from hibnn.estimators.predictive import PredictionMode, ensemble_of
+from hibnn.files.atomic import atomic_write
 from hibnn.learners.base import Prediction
 from hibnn.learners.sequential_bayes import SequentialBayes
-from hibnn.likelihoods import Gaussian
+from hibnn.nn.likelihoods import Gaussian
 
 
-class Shipped(nn.Module):
+class ExportModule(nn.Module):
     """Inputs as they come to the outputs of an ensemble's heads."""
 
     input_mean: Tensor
     input_scale: Tensor
 
-    def __init__(self, model: Model, heads: Sequence[int], way: Way) -> None:
+    def __init__(self, model: Model, heads: Sequence[int], way: PredictionMode) -> None:
         super().__init__()
         assert isinstance(model.learner, SequentialBayes)
         self.ensemble = ensemble_of(model, way)
@@ -50,10 +50,10 @@ class Shipped(nn.Module):
         return self.ensemble(self.preprocess(scaled), self.wanted), joint
 
 
-class ShippedClassifier(Shipped):
+class ShippedClassifier(ExportModule):
     """Probabilities, total and epistemic entropy, and the probabilities of the tasks."""
 
-    def __init__(self, model: Model, heads: Sequence[int], way: Way) -> None:
+    def __init__(self, model: Model, heads: Sequence[int], way: PredictionMode) -> None:
         super().__init__(model, heads, way)
         for number, place in enumerate(class_places(model, heads)):
             self.register_buffer(f"place_{number}", place)
@@ -67,10 +67,10 @@ class ShippedClassifier(Shipped):
         return mixture.probabilities, mixture.total, mixture.epistemic, mixture.tasks.T
 
 
-class ShippedRegressor(Shipped):
+class ShippedRegressor(ExportModule):
     """Mean, total and epistemic standard deviation, and the probabilities of the tasks."""
 
-    def __init__(self, model: Model, heads: Sequence[int], way: Way) -> None:
+    def __init__(self, model: Model, heads: Sequence[int], way: PredictionMode) -> None:
         super().__init__(model, heads, way)
         assert isinstance(model.learner, SequentialBayes)
         noise = [model.learner.bayesian.noise[head] for head in heads]
@@ -83,7 +83,7 @@ class ShippedRegressor(Shipped):
         for one, noise in zip(outputs, self.noise, strict=True):
             mean = one.mean(0)[:, 0]
             spread = (one[..., 0] - mean).square().mean(0)
-            answers.append(RealAnswer(mean, spread, torch.full_like(mean, noise)))
+            answers.append(GaussianPrediction(mean, spread, torch.full_like(mean, noise)))
         evidence = real_evidence(self.inference, answers, joint)
         mixed = mix_reals(answers, self.inference.task_probabilities(evidence))
         total = (mixed.epistemic + mixed.aleatoric).sqrt()
@@ -95,7 +95,7 @@ class ShippedRegressor(Shipped):
         )
 
 
-def export_onnx(model: Model, heads: Sequence[int], way: Way, path: Path) -> None:
+def export_onnx(model: Model, heads: Sequence[int], way: PredictionMode, path: Path) -> None:
     """Write the model as ONNX, complete or not at all."""
     try:
         import onnx
@@ -109,7 +109,7 @@ def export_onnx(model: Model, heads: Sequence[int], way: Way, path: Path) -> Non
     classes = [] if model.regression else all_classes(model).tolist()
     facts = {"classes": classes, "tasks": [model.tasks[head].name for head in heads], "prediction": way.mode}
     onnx.helper.set_model_props(proto, {name: json.dumps(value) for name, value in facts.items()})
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_bytes(proto.SerializeToString())
 
 

@@ -1,9 +1,9 @@
 """Which task a row belongs to, when nobody says: densities of the tasks' inputs, or how sure the tasks' heads are.
 
-    p(t | x)  proportional to  exp(e_t(x) / temperature)            (`hibnn.inference`)
+    p(t | x)  proportional to  exp(e_t(x) / temperature)            (`hibnn.tasks`)
 
-Of every portion some rows are held out of the densities, to size them and to learn the temperature. The network learns
-from these rows too if the portion is small; if not, they also say how far the densities can be trusted with labels.
+Of every experience some rows are held out of the densities, to size them and to learn the temperature. The network
+learns from these rows too if the experience is small; if not, they also say how far densities can be trusted.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,21 +15,21 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from hibnn.benchmarks.base import Split
 from hibnn.datasets import hold_out
-from hibnn.densities import DensityOptions
 from hibnn.errors import UserError
-from hibnn.estimators.mixture import RealAnswer
-from hibnn.inference import TaskInference, held_out_count
+from hibnn.estimators.mixture import GaussianPrediction
 from hibnn.learners import Setting
-from hibnn.scenarios.base import Split
+from hibnn.tasks import TaskInference, held_out_count
+from hibnn.tasks.density import DensityOptions
 
 ENOUGH_ROWS = 1000
-"""Portions of so many rows can spare those that are held out."""
+"""Experiences of so many rows can spare those that are held out."""
 ROWS_AT_ONCE = 4096
 
 
 def new_inference(
-    infer: str, setting: Setting, scaling: str | None, density: Mapping[str, Any] | None
+    task_inference: str, setting: Setting, scaling: str | None, density: Mapping[str, Any] | None
 ) -> TaskInference:
     """An inference of tasks that has seen none; columns that differ in kind are not standardised row by row."""
     try:
@@ -38,11 +38,11 @@ def new_inference(
         raise UserError(f"density has an option that there is not, or of the wrong type ({error}).") from None
     if options.of != "inputs":
         raise UserError("an estimator's densities are of inputs: leave density's 'of' out.")
-    return TaskInference(infer, setting, options=options)
+    return TaskInference(task_inference, setting, options=options)
 
 
 def divide(split: Split, seed: int) -> tuple[Split, Split]:
-    """A portion without the rows that are held out, and those; a class keeps its only row."""
+    """An experience without the rows that are held out, and those; a class keeps its only row."""
     if len(split) < 2:
         return split, Split(split.x[:0], split.y[:0])
     train, held = hold_out(split.y, count=held_out_count(len(split)), seed=seed)
@@ -71,7 +71,7 @@ def useful_densities(inference: TaskInference, x: np.ndarray, heads: Sequence[in
 
 
 def real_evidence(
-    inference: TaskInference, answers: Sequence[RealAnswer], joint: Sequence[Tensor]
+    inference: TaskInference, answers: Sequence[GaussianPrediction], joint: Sequence[Tensor]
 ) -> Float[Tensor, "tasks rows"]:
     """What speaks for a regressor's tasks: densities, or else a posterior that adds little deviation."""
     if joint:

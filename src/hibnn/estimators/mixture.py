@@ -42,7 +42,7 @@ def mix_classes(
 
 
 @dataclass(frozen=True)
-class RealAnswer:
+class GaussianPrediction:
     """Mean, and the two parts of the variance."""
 
     mean: Float[Tensor, " rows"]
@@ -51,7 +51,7 @@ class RealAnswer:
 
 
 @dataclass(frozen=True)
-class RealMixture(RealAnswer):
+class GaussianMixture(GaussianPrediction):
     """The same for several tasks together, and the probabilities of the tasks."""
 
     tasks: Float[Tensor, "tasks rows"]
@@ -62,11 +62,11 @@ class RealMixture(RealAnswer):
         return (self.epistemic + self.aleatoric).sqrt(), self.epistemic.sqrt(), self.aleatoric.sqrt()
 
 
-def mix_reals(answers: Sequence[RealAnswer], weights: Float[Tensor, "tasks rows"]) -> RealMixture:
+def mix_reals(answers: Sequence[GaussianPrediction], weights: Float[Tensor, "tasks rows"]) -> GaussianMixture:
     """Moments of a mixture: how far the tasks' means lie apart is part of the epistemic variance."""
     means = torch.stack([one.mean for one in answers]).double()
     within = torch.stack([one.epistemic for one in answers]).double()
     noise = torch.stack([one.aleatoric for one in answers]).double()
     mean = (weights * means).sum(0)
     between = (means - mean).square()
-    return RealMixture(mean, (weights * (within + between)).sum(0), (weights * noise).sum(0), weights)
+    return GaussianMixture(mean, (weights * (within + between)).sum(0), (weights * noise).sum(0), weights)

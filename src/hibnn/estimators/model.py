@@ -1,4 +1,4 @@
-"""What an estimator has learned, as one value that is never changed: a new portion of data makes a new one."""
+"""What an estimator has learned, as one value that is never changed: a new experience of data makes a new one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,10 +9,10 @@ from torch import Tensor
 
 from hibnn.errors import UserError, unknown
 from hibnn.estimators.scaling import Scaling
-from hibnn.inference import TaskInference
 from hibnn.learners import Learner, Setting, State, find_method
 from hibnn.learners.network import NetworkOptions
-from hibnn.networks.heads import Layout
+from hibnn.nn.networks.heads import Layout
+from hibnn.tasks import TaskInference
 
 TaskName = str | int
 
@@ -24,18 +24,18 @@ class TaskRecord:
     name: TaskName
     classes: tuple[Any, ...]
     rows: int = 0
-    portions: int = 0
+    experiences: int = 0
 
     def after(self, rows: int) -> "TaskRecord":
-        return replace(self, rows=self.rows + rows, portions=self.portions + 1)
+        return replace(self, rows=self.rows + rows, experiences=self.experiences + 1)
 
 
 @dataclass(frozen=True)
 class Model:
     """The method with its options, how inputs and targets are scaled, the tasks, the learner, and who infers tasks.
 
-    `activity` is the root mean square of every hidden neuron's activation, the largest over the portions: all that is
-    known of the data when neurons are to be dropped.
+    `activity` is the root mean square of every hidden neuron's activation, the largest over the experiences: all
+    that is known of the data when neurons are to be dropped.
     """
 
     method: str
@@ -70,7 +70,7 @@ def new_learner(
     setting = Setting(inputs, Layout.MULTI, seed, torch.device("cpu"), regression)
     learner = find_method(method).learner(options, setting)
     if state is not None:
-        learner.restore(State({name: value.clone() for name, value in state.tensors.items()}, state.facts))
+        learner.restore(State({name: value.clone() for name, value in state.tensors.items()}, state.metadata))
     return learner
 
 

@@ -27,12 +27,15 @@ def method_options(
     values: dict[str, Any] = {"width": _width(truncation, issubclass(kind, BuffetOptions))}
     if issubclass(kind, BayesOptions):
         values["learning_rate"] = 1e-2
-        values["standardise"] = 0.3 if scaling == "examples" else 0.0
+        values["input_std"] = 0.3 if scaling == "examples" else 0.0
         if scaling != "examples":
-            values["deviation"] = min(0.5, inputs**-0.5)
+            values["init_std"] = min(0.5, inputs**-0.5)
     if issubclass(kind, BuffetOptions) and truncation == "auto":
         values["truncation_growth"] = "auto"
-    known = {field.name for field in fields(kind)} - {"timestamps", "owned"}  # an estimator answers as it stands
+    known = {field.name for field in fields(kind)} - {
+        "timestamps",
+        "frozen_threshold",
+    }  # an estimator answers as it stands
     for name in further or {}:
         if name not in known:
             raise unknown(f"option of {method}", name, known)

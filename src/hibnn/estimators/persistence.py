@@ -1,7 +1,7 @@
-"""One sealed file for everything an estimator knows.
+"""One container for everything an estimator knows.
 
-Its label names the format and a version. Tensors that are equal, as priors and posteriors are between two portions, are
-stored once.
+Its header names the format and a version. Tensors that are equal, as priors and posteriors are between two experiences,
+are stored once.
 """
 
 import hashlib
@@ -16,16 +16,16 @@ import torch
 from torch import Tensor
 
 from hibnn import __version__
-from hibnn.densities import DensityOptions
 from hibnn.errors import UserError
 from hibnn.estimators.classifier import ContinualClassifier
 from hibnn.estimators.common import ContinualEstimator
 from hibnn.estimators.model import Model, TaskRecord, new_learner
 from hibnn.estimators.regressor import ContinualRegressor
 from hibnn.estimators.scaling import Scaling
-from hibnn.inference import TaskInference
+from hibnn.files.container import DamagedError, read_container, write_container
 from hibnn.learners import State, find_method
-from hibnn.sealed import DamagedError, read_sealed, write_sealed
+from hibnn.tasks import TaskInference
+from hibnn.tasks.density import DensityOptions
 
 FORMAT, VERSION = "hibnn-estimator", 2
 KINDS = {kind.__name__: kind for kind in (ContinualClassifier, ContinualRegressor)}
@@ -40,7 +40,7 @@ def save_model(estimator: ContinualEstimator, path: Path) -> None:
     for name, scaling in (("inputs", model.inputs), ("targets", model.targets)):
         tensors |= {f"{name}.mean": torch.from_numpy(scaling.mean), f"{name}.scale": torch.from_numpy(scaling.scale)}
     stored, same = without_copies({name: value.detach().cpu().contiguous() for name, value in tensors.items()})
-    facts = json.dumps(
+    metadata = json.dumps(
         {
             "estimator": type(estimator).__name__,
             "hibnn": __version__,
@@ -50,74 +50,74 @@ def save_model(estimator: ContinualEstimator, path: Path) -> None:
             "options": asdict(model.options),
             "seed": model.seed,
             "tasks": [asdict(task) for task in model.tasks],
-            "learner": state.facts,
-            "inference": inferred.facts["inference"]
-            | {"infer": model.inference.infer, "options": asdict(model.inference.options)},
+            "learner": state.metadata,
+            "inference": inferred.metadata["inference"]
+            | {"task_inference": model.inference.kind, "options": asdict(model.inference.options)},
             "notes": getattr(estimator, "notes_", None),
             "same": same,
         }
     )
     try:
-        write_sealed(path, {"format": FORMAT, "version": VERSION}, facts, stored)
+        write_container(path, {"format": FORMAT, "version": VERSION}, metadata, stored)
     except OSError as error:
         raise UserError(f"cannot write {path} ({error.strerror}): choose another place.") from None
 
 
 def load_model(path: str | Path) -> ContinualClassifier | ContinualRegressor:
     """A fitted estimator from its file."""
-    facts, tensors = read_file(Path(path))
-    kind = KINDS[facts["estimator"]]
-    estimator = kind(**facts["parameters"])
-    model = read_model(facts, tensors, regression=kind is ContinualRegressor)
-    if facts["feature_names"]:
-        estimator.feature_names_in_ = np.array(facts["feature_names"], dtype=object)
+    metadata, tensors = read_file(Path(path))
+    kind = KINDS[metadata["estimator"]]
+    estimator = kind(**metadata["parameters"])
+    model = read_model(metadata, tensors, regression=kind is ContinualRegressor)
+    if metadata["feature_names"]:
+        estimator.feature_names_in_ = np.array(metadata["feature_names"], dtype=object)
     estimator.n_features_in_ = len(model.inputs.mean)
-    if facts.get("notes") is not None:
-        estimator.notes_ = facts["notes"]
+    if metadata.get("notes") is not None:
+        estimator.notes_ = metadata["notes"]
     estimator._become(model)
     return estimator
 
 
-def read_model(facts: Mapping[str, Any], tensors: Mapping[str, Tensor], regression: bool) -> Model:
-    """What was learned, from facts and tensors."""
-    options = find_method(facts["method"]).options(**facts["options"])
+def read_model(metadata: Mapping[str, Any], tensors: Mapping[str, Tensor], regression: bool) -> Model:
+    """What was learned, from metadata and tensors."""
+    options = find_method(metadata["method"]).options(**metadata["options"])
     inputs, targets = (
         Scaling(tensors[f"{name}.mean"].numpy(), tensors[f"{name}.scale"].numpy()) for name in ("inputs", "targets")
     )
     prefix = "learner."
     own = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
-    tasks = tuple(TaskRecord(**(task | {"classes": tuple(task["classes"])})) for task in facts["tasks"])
-    state = State(own, facts["learner"])
-    learner = new_learner(facts["method"], options, facts["seed"], len(inputs.mean), regression, state)
+    tasks = tuple(TaskRecord(**(task | {"classes": tuple(task["classes"])})) for task in metadata["tasks"])
+    state = State(own, metadata["learner"])
+    learner = new_learner(metadata["method"], options, metadata["seed"], len(inputs.mean), regression, state)
     count = sum(name.startswith("activity.") for name in tensors)
     activity = tuple(tensors[f"activity.{number}"] for number in range(count))
-    told = facts["inference"]
-    inference = TaskInference(told["infer"], learner.setting, options=DensityOptions(**told["options"]))
+    told = metadata["inference"]
+    inference = TaskInference(told["task_inference"], learner.setting, options=DensityOptions(**told["options"]))
     inference.restore(State(dict(tensors), {"inference": told}))
     return Model(
-        facts["method"], options, facts["seed"], regression, inputs, targets, tasks, learner, inference, activity
+        metadata["method"], options, metadata["seed"], regression, inputs, targets, tasks, learner, inference, activity
     )
 
 
 def read_file(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """Facts and tensors of a file that is whole and of a version this one knows."""
     try:
-        sealed = read_sealed(path)
+        container = read_container(path)
     except FileNotFoundError:
         raise UserError(f"there is no model at {path}.") from None
     except DamagedError as error:
         raise UserError(f"{path} is damaged or no model of hibnn ({error}): use an intact copy.") from None
-    check_version(path, sealed.label)
-    if not sealed.intact:
+    check_version(path, container.header)
+    if not container.intact:
         raise UserError(f"{path} was changed after it was written: use an intact copy.")
-    facts = json.loads(sealed.facts)
-    return facts, sealed.tensors | {name: sealed.tensors[other] for name, other in facts["same"].items()}
+    metadata = json.loads(container.metadata)
+    return metadata, container.tensors | {name: container.tensors[other] for name, other in metadata["same"].items()}
 
 
-def check_version(path: Path, label: Mapping[str, Any]) -> None:
+def check_version(path: Path, header: Mapping[str, Any]) -> None:
     """Refuse a file of another kind, and a version that this one cannot read."""
-    version = label.get("version")
-    if label.get("format") != FORMAT or not isinstance(version, int):
+    version = header.get("version")
+    if header.get("format") != FORMAT or not isinstance(version, int):
         raise UserError(f"{path} is no model of hibnn: give a file that `save` has written.")
     if version > VERSION:
         raise UserError(f"{path} has version {version} and this hibnn reads up to version {VERSION}: upgrade hibnn.")

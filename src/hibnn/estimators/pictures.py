@@ -4,7 +4,7 @@ from matplotlib.figure import Figure
 
 from hibnn.estimators.common import ContinualEstimator
 from hibnn.learners.sequential_bayes import SequentialBayes
-from hibnn.networks.ensemble import expected_masks
+from hibnn.nn.networks.ensemble import expected_masks
 
 
 def model_figure(estimator: ContinualEstimator) -> Figure:

@@ -1,8 +1,8 @@
-"""A regressor that learns real targets portion by portion, with a standard deviation for every answer.
+"""A regressor that learns real targets experience by experience, with a standard deviation for every answer.
 
     y = f(x) + e,    e ~ N(0, noise^2),    Var[y | x] = Var[f(x)] (epistemic) + noise^2 (aleatoric)
 
-Portions without a task's name belong to the latest task. Without a name at prediction, the tasks' answers are mixed.
+Experiences without a task's name belong to the latest task. Without a name at prediction, the tasks' answers are mixed.
 """
 
 from typing import Any, NamedTuple, Self
@@ -13,12 +13,12 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
 from hibnn.errors import UserError
-from hibnn.estimators.answers import moments
 from hibnn.estimators.common import ContinualEstimator, next_name
 from hibnn.estimators.inference import real_evidence, useful_densities
 from hibnn.estimators.inputs import read_examples
-from hibnn.estimators.mixture import RealMixture, mix_reals
+from hibnn.estimators.mixture import GaussianMixture, mix_reals
 from hibnn.estimators.model import Model, TaskName, TaskRecord
+from hibnn.estimators.predictive import moments
 from hibnn.estimators.scaling import Scaling, check_size
 
 METHODS = ("ibnn", "hibnn", "vcl", "mfvi")
@@ -34,19 +34,19 @@ class RealUncertainty(NamedTuple):
 
 
 class ContinualRegressor(RegressorMixin, ContinualEstimator):
-    """Learns a real target from one portion of data after another."""
+    """Learns a real target from one experience of data after another."""
 
     @property
     def _regression(self) -> bool:
         return True
 
     def fit(self, X: Any, y: Any, task: TaskName | None = None) -> Self:
-        """Forget everything and learn a first portion."""
+        """Forget everything and learn a first experience."""
         with self._afresh():
             return self.partial_fit(X, y, task)
 
     def partial_fit(self, X: Any, y: Any, task: TaskName | None = None) -> Self:
-        """Learn one more portion."""
+        """Learn one more experience."""
         with self._unchanged_on_failure():
             first = not hasattr(self, "model_")
             x, targets = read_examples(self, X, y, first, numeric=True)
@@ -66,7 +66,7 @@ class ContinualRegressor(RegressorMixin, ContinualEstimator):
         mixed = self.predict_mixture(X, task)
         return RealUncertainty(mixed.mean.numpy(), *(one.numpy() for one in mixed.deviations))
 
-    def predict_mixture(self, X: Any, task: TaskName | None) -> RealMixture:
+    def predict_mixture(self, X: Any, task: TaskName | None) -> GaussianMixture:
         """Everything at once, as tensors: the mean, the parts of the variance, and probabilities of tasks."""
         x = self._inputs(X)
         inference, heads = self.model_.inference, self._heads(task)
@@ -74,7 +74,7 @@ class ContinualRegressor(RegressorMixin, ContinualEstimator):
         evidence = real_evidence(inference, answers, useful_densities(inference, x, heads))
         mixed = mix_reals(answers, inference.task_probabilities(evidence))
         shift, scale = float(self.model_.targets.mean[0]), float(self.model_.targets.scale[0])
-        return RealMixture(
+        return GaussianMixture(
             mixed.mean * scale + shift, mixed.epistemic * scale**2, mixed.aleatoric * scale**2, mixed.tasks
         )
 
@@ -86,12 +86,12 @@ class ContinualRegressor(RegressorMixin, ContinualEstimator):
         super()._check_parameters()
         if self.method not in METHODS:
             raise UserError(f"{self.method} cannot learn real targets: choose {', '.join(METHODS)}.")
-        if self.infer == "mutual-information":
+        if self.task_inference == "mutual-information":
             raise UserError("mutual information tells the tasks of classifiers only: choose density or entropy.")
 
 
 def find_task(model: Model, name: TaskName | None) -> TaskRecord:
-    """The task a portion belongs to: the one named, or the latest."""
+    """The task an experience belongs to: the one named, or the latest."""
     if name is None:
         return model.tasks[-1] if model.tasks else TaskRecord(next_name(model), ())
     known = {task.name: task for task in model.tasks}

@@ -1,4 +1,4 @@
-"""Standardisation that is learned once, on the first portion of data, and belongs to the model from then on."""
+"""Standardisation that is learned once, on the first experience of data, and belongs to the model from then on."""
 
 from dataclasses import dataclass
 

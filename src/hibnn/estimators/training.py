@@ -1,4 +1,4 @@
-"""One portion of data: a learner that has seen it, made from one that has not, which stays as it is."""
+"""One experience of data: a learner that has seen it, made from one that has not, which stays as it is."""
 
 import sys
 import time
@@ -10,35 +10,35 @@ import torch
 from rich.console import Console
 from rich.progress import Progress
 
-from hibnn.estimators.answers import Way, class_predictions, moments
+from hibnn.benchmarks.base import Split
 from hibnn.estimators.inference import ENOUGH_ROWS, divide, joint_densities, real_evidence
 from hibnn.estimators.model import Model, TaskRecord, largest, new_learner
+from hibnn.estimators.predictive import PredictionMode, class_predictions, moments
 from hibnn.estimators.sizing import training_length
 from hibnn.learners import Learner
 from hibnn.learners.sequential_bayes import SequentialBayes
-from hibnn.networks.ensemble import drawn
-from hibnn.scenarios.base import Split
+from hibnn.nn.networks.ensemble import drawn
 
 SECONDS_BEFORE_A_BAR = 2.0
 ACTIVITY_ROWS = 2000
 ACTIVITY_DRAWS = 8
 
 
-def learn_portion(
+def learn_experience(
     model: Model, split: Split, task: TaskRecord, epochs: int | None, batch_size: int | None, show: bool
 ) -> Model:
-    """The model after one more portion of a task, new or known."""
+    """The model after one more experience of a task, new or known."""
     sensible = training_length(len(split.x))
     options = replace(model.options, epochs=epochs or sensible[0], batch_size=batch_size or sensible[1])
     inputs, classes = len(model.inputs.mean), len(task.classes) or 1
-    state = model.learner.state() if model.learner.portions else None
+    state = model.learner.state() if model.learner.experiences else None
     learner = new_learner(model.method, options, model.seed, inputs, model.regression, state)
     known = [record.name for record in model.tasks]
     head = known.index(task.name) if task.name in known else None
     labels = np.zeros(len(split), np.int64) if model.regression else split.y
     rest, held = divide(Split(split.x, labels), model.seed)
     spared = len(split) >= ENOUGH_ROWS and not model.regression
-    learner.take_up(rest if spared else split, classes, head)
+    learner.begin_experience(rest if spared else split, classes, head)
     inference = model.inference.copy()
     steps = learner.epochs + (classes if inference.has_density else 0)
     with LateBar(f"task {task.name}", steps, show) as advance:
@@ -59,7 +59,7 @@ def learn_portion(
 
 
 def run_epochs(learner: Learner, advance: Callable[[], None]) -> None:
-    """All epochs of a portion."""
+    """All epochs of an experience."""
     for number in range(learner.epochs):
         learner.epoch(number)
         advance()
@@ -107,9 +107,9 @@ def calibrate(model: Model, held: Split, head: int, labels_too: bool) -> None:
     inference, heads = model.inference, list(range(len(model.tasks)))
     joint = joint_densities(inference, held.x, heads)
     if model.regression:
-        inference.calibrate(real_evidence(inference, moments(model, held.x, heads, Way()), joint), head)
+        inference.calibrate(real_evidence(inference, moments(model, held.x, heads, PredictionMode()), joint), head)
         return
-    predictions = class_predictions(model, held.x, heads, Way())
+    predictions = class_predictions(model, held.x, heads, PredictionMode())
     inference.calibrate(inference.evidence(predictions, joint), head)
     if joint and labels_too:
         own = predictions[head].probabilities

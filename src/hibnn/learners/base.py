@@ -16,9 +16,9 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import one_hot
 
+from hibnn.benchmarks.base import Split, Task, check_split
 from hibnn.errors import UserError
-from hibnn.networks.heads import Layout
-from hibnn.scenarios.base import Split, Task, check_split
+from hibnn.nn.networks.heads import Layout
 from hibnn.streams import torch_stream
 
 PREDICTION_ROWS = 4096
@@ -26,10 +26,10 @@ PREDICTION_ROWS = 4096
 
 @dataclass(frozen=True)
 class State:
-    """Everything a learner knows: tensors, and facts that fit in JSON."""
+    """Everything a learner knows: tensors, and metadata that fit in JSON."""
 
     tensors: dict[str, Tensor]
-    facts: dict[str, Any]
+    metadata: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Prediction:
 
     @classmethod
     def join(cls, parts: "Sequence[Prediction]") -> "Prediction":
-        """Predictions for one portion of examples after another."""
+        """Predictions for one experience of examples after another."""
         return cls(
             torch.cat([part.probabilities for part in parts]),
             torch.cat([part.expected_entropy for part in parts]),
@@ -91,23 +91,23 @@ class Learner(ABC):
 
     keeps_data = False
     """Whether the data of earlier tasks are still used, and must be attached again when a run is resumed."""
-    goes_on_with_a_task = False
-    """Whether more data of an earlier task can be learned under its head (`take_up` with a head)."""
+    supports_revisits = False
+    """Whether more data of an earlier task can be learned under its head (`begin_experience` with a head)."""
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
         self.head_sizes: list[int] = []
-        self.portions: list[int] = []
+        self.experiences: list[int] = []
 
     @property
     def task(self) -> int:
-        """The number of the current task, from 0: the one that the last portion of data belongs to."""
-        return self.portions[-1] if self.portions else -1
+        """The number of the current task, from 0: the one that the last experience of data belongs to."""
+        return self.experiences[-1] if self.experiences else -1
 
     @property
-    def portion(self) -> int:
-        """The number of the current portion of data, from 0; the task's own number unless a task was taken up again."""
-        return len(self.portions) - 1
+    def experience(self) -> int:
+        """The number of the current experience, from 0; the task's own number unless a task was taken up again."""
+        return len(self.experiences) - 1
 
     @property
     @abstractmethod
@@ -122,11 +122,11 @@ class Learner(ABC):
             raise UserError(
                 f"a shared head has {self.head_sizes[0]} outputs, but this task has {len(task.classes)} classes."
             )
-        self.take_up(split, len(task.classes))
+        self.begin_experience(split, len(task.classes))
 
-    def take_up(self, split: Split, outputs: int, head: int | None = None) -> None:
+    def begin_experience(self, split: Split, outputs: int, head: int | None = None) -> None:
         """Begin with data of a new task, whose head has so many outputs, or with more data for an existing head."""
-        if head is not None and not self.goes_on_with_a_task:
+        if head is not None and not self.supports_revisits:
             raise UserError(
                 "this method cannot go on with a task it has learned: give the data a task name of their own, "
                 "or choose ibnn, hibnn or vcl."
@@ -134,7 +134,7 @@ class Learner(ABC):
         if head is None:
             head = len(self.head_sizes)
             self.head_sizes.append(outputs)
-        self.portions.append(head)
+        self.experiences.append(head)
         self.attach(split, self.task)
         self.prepare()
 

@@ -1,13 +1,13 @@
-"""Options of the Bayesian learners. The defaults are ours; `hibnn.presets` holds the paper's."""
+"""Options of the Bayesian learners. The defaults are ours; `hibnn.learners.presets` holds the paper's."""
 
 from dataclasses import dataclass
 from typing import Literal
 
-from hibnn.layers.masks import Relaxation
-from hibnn.layers.stamps import Timestamps
 from hibnn.learners.network import NetworkOptions, check_option
+from hibnn.learners.objective import MaskKL
 from hibnn.learners.schedule import Schedule
-from hibnn.objective import MaskKL
+from hibnn.nn.layers.masks import Relaxation
+from hibnn.nn.layers.stamps import Timestamps
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,11 @@ class BayesOptions(NetworkOptions):
     prior_variance: float = 0.7
     log_variance: float = -6.0
     """where the log variances of weights start"""
-    deviation: float = 0.1
+    init_std: float = 0.1
     """standard deviation of the first means of the weights"""
-    head_deviation: float = 0.0
+    head_init_std: float = 0.0
     """the same for the heads (the paper: 0.1)"""
-    standardise: float = 0.3
+    input_std: float = 0.3
     """give every example mean zero and this standard deviation; 0 leaves inputs as they are"""
     draws: int = 1
     """draws of the weights for each training example"""
@@ -47,7 +47,7 @@ class BayesOptions(NetworkOptions):
         super().__post_init__()
         for name in ("variance_rate", "prior_variance", "draws", "prediction_draws", "first_task_factor"):
             check_option(self, name, getattr(self, name) > 0, "positive")
-        for name in ("deviation", "head_deviation", "standardise", "kl_warmup", "likelihood_epochs"):
+        for name in ("init_std", "head_init_std", "input_std", "kl_warmup", "likelihood_epochs"):
             check_option(self, name, getattr(self, name) >= 0, "at least 0")
 
 
@@ -57,8 +57,8 @@ class BuffetOptions(BayesOptions):
 
     alpha: float = 30.0
     """prior Beta(alpha, 1) of the sticks: about how many neurons are expected before any data"""
-    start_alpha: float = 50.0
-    """where the posterior's sticks start, Beta(start_alpha, 1): wide, so that neurons are there to be learned"""
+    init_alpha: float = 50.0
+    """where the posterior's sticks start, Beta(init_alpha, 1): wide, so that neurons are there to be learned"""
     stick_rate: float = 0.05
     """learning rate of the Beta parameters"""
     temperature: float = 0.7
@@ -77,7 +77,7 @@ class BuffetOptions(BayesOptions):
     """Bernoulli masks, or relaxed and averaged ones as in the authors' program"""
     timestamps: Timestamps = Timestamps.NONE
     """draw a task's masks from the sticks it left: soft, or hard, which also keeps its neurons from changing"""
-    owned: float = 0.1
+    frozen_threshold: float = 0.1
     """with hard time stamps: a neuron is a task's own where it is on with more than this probability"""
 
     truncation_growth: Literal["fixed", "auto"] = "fixed"
@@ -86,9 +86,9 @@ class BuffetOptions(BayesOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_option(self, "truncation_growth", self.truncation_growth in ("fixed", "auto"), "fixed or auto")
-        for name in ("alpha", "start_alpha", "stick_rate", "temperature", "stick_sets", "averaged_masks"):
+        for name in ("alpha", "init_alpha", "stick_rate", "temperature", "stick_sets", "averaged_masks"):
             check_option(self, name, getattr(self, name) > 0, "positive")
-        check_option(self, "owned", 0 < self.owned < 1, "between 0 and 1")
+        check_option(self, "frozen_threshold", 0 < self.frozen_threshold < 1, "between 0 and 1")
         check_option(
             self, "prior_temperature", self.prior_temperature is None or self.prior_temperature > 0, "positive"
         )

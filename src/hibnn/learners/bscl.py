@@ -21,14 +21,14 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from hibnn.errors import UserError
-from hibnn.layers.linear import gaussian_start
-from hibnn.layers.weight_masks import with_biases
 from hibnn.learners.base import Prediction, Setting, State
 from hibnn.learners.network import NetworkLearner, NetworkOptions, check_option
 from hibnn.learners.training import Means, minibatches
-from hibnn.networks.bayesian import BayesianMLP
-from hibnn.networks.heads import Layout
-from hibnn.networks.masked import MaskedNetwork
+from hibnn.nn.layers.linear import gaussian_start
+from hibnn.nn.layers.weight_masks import with_biases
+from hibnn.nn.networks.bayesian import BayesianMLP
+from hibnn.nn.networks.heads import Layout
+from hibnn.nn.networks.masked import MaskedNetwork
 
 ROWS_AT_ONCE = 40_000
 
@@ -62,14 +62,14 @@ class BSCLOptions(NetworkOptions):
     prior_variance: float = 0.1
     log_variance: float = -6.0
     """where the log variances of weights start"""
-    deviation: float = 0.01
+    init_std: float = 0.01
     """standard deviation of the first means"""
     prediction_draws: int = 50
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("mask_rate", "retraining_rate", "alpha", "temperature", "final_temperature", "draws",
-                     "rounding_draws", "prior_variance", "deviation", "prediction_draws"):  # fmt: skip
+                     "rounding_draws", "prior_variance", "init_std", "prediction_draws"):  # fmt: skip
             check_option(self, name, getattr(self, name) > 0, "positive")
         check_option(self, "retraining_epochs", self.retraining_epochs >= 0, "at least 0")
 
@@ -88,8 +88,8 @@ class BSCL(NetworkLearner):
             None,
             log_variance=options.log_variance,
             prior_variance=options.prior_variance,
-            deviation=options.deviation,
-            head_deviation=options.deviation,
+            init_std=options.init_std,
+            head_init_std=options.init_std,
             generator=setting.generator("init", "body"),
         )
         self.masked = MaskedNetwork(bayesian, options.alpha)
@@ -118,7 +118,7 @@ class BSCL(NetworkLearner):
         generator = self.setting.generator("init", "free", self.task)
         for layer, held in zip(self.masked.bayesian.hidden_layers(), self.held(), strict=True):
             inputs, units = layer.mean.shape
-            fresh = gaussian_start(inputs - 1, units, self.options.deviation, generator)
+            fresh = gaussian_start(inputs - 1, units, self.options.init_std, generator)
             layer.mean.copy_(torch.where(held, layer.mean, fresh))
             layer.log_variance.masked_fill_(~held, self.options.log_variance)
 
@@ -225,7 +225,7 @@ class BSCL(NetworkLearner):
         kept = {
             f"stored.{task}.{layer}": mask for task, masks in enumerate(self.stored) for layer, mask in enumerate(masks)
         }
-        return State(state.tensors | kept, state.facts)
+        return State(state.tensors | kept, state.metadata)
 
     def restore(self, state: State) -> None:
         count = sum(name.startswith("stored.") and name.endswith(".0") for name in state.tensors)

@@ -5,8 +5,8 @@ from dataclasses import dataclass, fields
 from hibnn.learners import METHODS, find_method
 
 DENSITY = (
-    "With `--infer density` any method also keeps, for every class, a mixture of at most `--density-components` "
-    "Gaussians of at most `--density-rank` factors: statistics of the inputs, no input; at most "
+    "With `--task-inference density` any method also keeps, for every class, a mixture of at most "
+    "`--density-components` Gaussians of at most `--density-rank` factors: statistics of the inputs, no input; at most "
     "components x (inputs x (rank + 1) + rank + 2) numbers a class, 16 x (784 x 17 + 18) = 213,536 for an image of 784 "
     "pixels. A single Gaussian (`--density-components 1`) keeps count, mean and scatter matrix: 308,505 numbers. "
     "Results count them in `parameters` and, alone, in `inference_parameters`."

@@ -14,13 +14,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from hibnn.benchmarks.base import Scenario, Split
 from hibnn.errors import UserError
 from hibnn.learners.base import Prediction, Setting, State
 from hibnn.learners.bayes_options import BayesOptions
 from hibnn.learners.network import check_option
 from hibnn.learners.sequential_bayes import SequentialBayes
-from hibnn.networks.heads import Layout
-from hibnn.scenarios.base import Scenario, Split
+from hibnn.nn.networks.heads import Layout
 from hibnn.streams import stream_seed
 
 
@@ -45,7 +45,7 @@ class CoresetOptions(BayesOptions):
 class CoresetBayes(SequentialBayes):
     """Sequential Bayes on what the coresets leave, answered by copies that have seen the coresets."""
 
-    goes_on_with_a_task = False
+    supports_revisits = False
 
     def __init__(self, options: CoresetOptions, setting: Setting) -> None:
         super().__init__(options, setting)
@@ -96,9 +96,9 @@ class CoresetBayes(SequentialBayes):
         copy = SequentialBayes(options, replace(self.setting, seed=seed))
         state = super().state()
         network = {name: value for name, value in state.tensors.items() if name.startswith("network.")}
-        copy.restore(State(network, state.facts))
+        copy.restore(State(network, state.metadata))
         copy.bayesian.posterior_becomes_prior()
-        copy.portions = copy.portions[: head + 1]  # the copy stands at the task of this head
+        copy.experiences = copy.experiences[: head + 1]  # the copy stands at the task of this head
         copy.x, copy.y = self.kept_for(head)
         copy.optimiser = copy.new_optimiser()
         for number in range(copy.epochs):
@@ -116,7 +116,7 @@ class CoresetBayes(SequentialBayes):
         state = super().state()
         kept = {f"coreset.{task}.x": x for task, (x, _) in enumerate(self.coresets)}
         kept |= {f"coreset.{task}.y": y for task, (_, y) in enumerate(self.coresets)}
-        return State(state.tensors | kept, state.facts)
+        return State(state.tensors | kept, state.metadata)
 
     def restore(self, state: State) -> None:
         super().restore(state)

@@ -37,8 +37,8 @@ from hibnn.learners.den_sparsity import (
 )
 from hibnn.learners.network import NetworkLearner
 from hibnn.learners.training import Means, minibatches
-from hibnn.networks.expandable import ExpandableMLP, Layer, leading_block, logits
-from hibnn.networks.heads import Layout
+from hibnn.nn.networks.expandable import ExpandableMLP, Layer, leading_block, logits
+from hibnn.nn.networks.heads import Layout
 
 
 class Stage(Enum):
@@ -198,12 +198,12 @@ class Den(NetworkLearner):
         tensors = {f"selected.{number}": units for number, units in enumerate(self.selected)}
         for number, (weight, bias) in enumerate(self.previous):
             tensors |= {f"previous.{number}.weight": weight, f"previous.{number}.bias": bias}
-        return State(state.tensors | tensors, state.facts | {"stamps": self.stamps})
+        return State(state.tensors | tensors, state.metadata | {"stamps": self.stamps})
 
     def restore(self, state: State) -> None:
         super().restore(state)
         tensors = {name: values.to(self.setting.device) for name, values in state.tensors.items()}
-        self.stamps = [list(widths) for widths in state.facts["stamps"]]
+        self.stamps = [list(widths) for widths in state.metadata["stamps"]]
         self.previous, self.selected = [], []
         while (prefix := f"previous.{len(self.previous)}") + ".weight" in tensors:
             self.previous.append((tensors[f"{prefix}.weight"], tensors[f"{prefix}.bias"]))

@@ -6,7 +6,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from hibnn.networks.expandable import Layer
+from hibnn.nn.networks.expandable import Layer
 
 
 def group_soft_threshold(weight: Tensor, bias: Tensor, amount: float) -> Layer:

@@ -15,12 +15,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from hibnn.benchmarks.base import Scenario
 from hibnn.learners.base import Setting
 from hibnn.learners.fisher import Fisher, batch_fisher, fisher
 from hibnn.learners.network import check_option
 from hibnn.learners.quadratic import PenaltyLearner, PenaltyOptions
 from hibnn.learners.training import minibatches
-from hibnn.scenarios.base import Scenario
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from hibnn.networks.heads import Layout
-from hibnn.networks.mlp import MLP
+from hibnn.nn.networks.heads import Layout
+from hibnn.nn.networks.mlp import MLP
 
 ROWS = 4096
 

@@ -20,12 +20,12 @@ from scipy.optimize import nnls
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from hibnn.benchmarks.base import Scenario, Split
 from hibnn.errors import UserError
 from hibnn.learners.base import Setting, State
 from hibnn.learners.gradient import GradientLearner
 from hibnn.learners.network import NetworkOptions, check_option
-from hibnn.networks.heads import Layout
-from hibnn.scenarios.base import Scenario, Split
+from hibnn.nn.networks.heads import Layout
 
 RIDGE = 1e-10
 """times the trace, added to the diagonal of G G^T: memories that agree completely make it singular"""
@@ -131,7 +131,7 @@ class GEM(GradientLearner):
         state = super().state()
         kept = {f"memory.{task}.x": x for task, (x, _) in enumerate(self.memories)}
         kept |= {f"memory.{task}.y": y for task, (_, y) in enumerate(self.memories)}
-        return State(state.tensors | kept, state.facts)
+        return State(state.tensors | kept, state.metadata)
 
     def restore(self, state: State) -> None:
         super().restore(state)

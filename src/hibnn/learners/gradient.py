@@ -9,7 +9,7 @@ from torch.nn.functional import cross_entropy
 from hibnn.learners.base import Prediction, Setting
 from hibnn.learners.network import NetworkLearner, NetworkOptions
 from hibnn.learners.training import Means, minibatches, pack_optimiser, unpack_optimiser
-from hibnn.networks.mlp import MLP
+from hibnn.nn.networks.mlp import MLP
 
 
 class GradientLearner(NetworkLearner, ABC):

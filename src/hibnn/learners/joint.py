@@ -4,11 +4,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from hibnn.benchmarks.base import Split
 from hibnn.learners.base import Setting
 from hibnn.learners.gradient import GradientLearner
 from hibnn.learners.network import NetworkOptions
-from hibnn.networks.heads import Layout
-from hibnn.scenarios.base import Split
+from hibnn.nn.networks.heads import Layout
 
 
 class Joint(GradientLearner):
@@ -37,8 +37,8 @@ class Joint(GradientLearner):
         features = self.mlp.features(self.x[rows])
         sizes = torch.tensor(self.head_sizes, device=features.device)
         owner = torch.repeat_interleave(torch.arange(len(sizes), device=features.device), sizes)
-        foreign = self.heads[rows, None] != owner
-        logits = self.mlp.all_logits(features).masked_fill(foreign, -torch.inf)
+        of_others = self.heads[rows, None] != owner
+        logits = self.mlp.all_logits(features).masked_fill(of_others, -torch.inf)
         return {"nll": cross_entropy(logits, self.y[rows])}
 
     def end(self) -> None:

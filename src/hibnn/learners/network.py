@@ -8,11 +8,11 @@ from enum import StrEnum
 import torch
 from torch import Tensor
 
+from hibnn.benchmarks.base import Split
 from hibnn.errors import UserError, unknown
 from hibnn.learners.base import Learner, Setting, State
 from hibnn.learners.training import pack_optimiser, unpack_optimiser
-from hibnn.networks.heads import HeadedNetwork, Layout
-from hibnn.scenarios.base import Split
+from hibnn.nn.networks.heads import HeadedNetwork, Layout
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class NetworkLearner(Learner, ABC):
         return sum(self.head_sizes[:task]) if self.setting.layout is Layout.GROWING else 0
 
     def prepare(self) -> None:
-        if self.portions.count(self.task) == 1:
+        if self.experiences.count(self.task) == 1:
             self.add_head(self.task)
         self.optimiser = self.new_optimiser()
 
@@ -102,12 +102,12 @@ class NetworkLearner(Learner, ABC):
     def state(self) -> State:
         tensors = {f"network.{name}": value.detach() for name, value in self.network.state_dict().items()}
         return State(
-            tensors | pack_optimiser(self.optimiser), {"head_sizes": self.head_sizes, "portions": self.portions}
+            tensors | pack_optimiser(self.optimiser), {"head_sizes": self.head_sizes, "experiences": self.experiences}
         )
 
     def restore(self, state: State) -> None:
-        self.head_sizes = list(state.facts["head_sizes"])
-        self.portions = list(state.facts.get("portions", range(len(self.head_sizes))))
+        self.head_sizes = list(state.metadata["head_sizes"])
+        self.experiences = list(state.metadata.get("experiences", range(len(self.head_sizes))))
         for task in range(len(self.head_sizes)):
             self.add_head(task)
         prefix = "network."

@@ -14,7 +14,7 @@ from hibnn.learners.base import Setting, State
 from hibnn.learners.gradient import GradientLearner
 from hibnn.learners.network import NetworkOptions, check_option
 from hibnn.learners.training import pack_optimiser
-from hibnn.networks.heads import Layout
+from hibnn.nn.networks.heads import Layout
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class PenaltyLearner(GradientLearner, ABC):
     def state(self) -> State:
         state = super().state()
         kept = {f"{kind}.{name}": value for kind, named in self.memories().items() for name, value in named.items()}
-        return State(state.tensors | kept, state.facts)
+        return State(state.tensors | kept, state.metadata)
 
     def restore(self, state: State) -> None:
         super().restore(state)

@@ -11,19 +11,19 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from hibnn.layers.buffet import Buffet, HierarchicalBuffet, IndependentBuffet, Sticks
-from hibnn.layers.kept import KeptBuffet
-from hibnn.layers.masks import hard, relaxed
+from hibnn.benchmarks.base import Split
 from hibnn.learners.base import Prediction, Setting, State
 from hibnn.learners.bayes_options import BayesOptions, BuffetOptions, HierarchicalOptions
 from hibnn.learners.network import NetworkLearner
+from hibnn.learners.objective import Draws, negative_elbo
 from hibnn.learners.timestamps import Stamps
 from hibnn.learners.training import Means, check_finite, minibatches
-from hibnn.likelihoods import Categorical, Gaussian, Likelihood
-from hibnn.networks.bayesian import BayesianMLP
-from hibnn.networks.resizing import append_units, take_shapes, units_to_append
-from hibnn.objective import Draws, negative_elbo
-from hibnn.scenarios.base import Split
+from hibnn.nn.layers.buffet import Buffet, HIBPMask, IBPMask, Sticks
+from hibnn.nn.layers.kept import PrunedMask
+from hibnn.nn.layers.masks import hard, relaxed
+from hibnn.nn.likelihoods import Categorical, Gaussian, Likelihood
+from hibnn.nn.networks.bayesian import BayesianMLP
+from hibnn.nn.networks.resizing import append_units, take_shapes, units_to_append
 
 ROWS_AT_ONCE = 40_000
 
@@ -31,7 +31,7 @@ ROWS_AT_ONCE = 40_000
 class SequentialBayes(NetworkLearner):
     """Mean-field Gaussian weights, and a buffet over the neurons where the options ask for one."""
 
-    goes_on_with_a_task = True
+    supports_revisits = True
 
     def __init__(self, options: BayesOptions, setting: Setting) -> None:
         self.options = options
@@ -43,14 +43,14 @@ class SequentialBayes(NetworkLearner):
             new_buffet(options),
             log_variance=options.log_variance,
             prior_variance=options.prior_variance,
-            deviation=options.deviation,
-            head_deviation=options.head_deviation,
+            init_std=options.init_std,
+            head_init_std=options.head_init_std,
             generator=setting.generator("init", "body"),
         )
         super().__init__(options, setting, self.bayesian)
         self.stamps: Stamps | None = None
         if self.buffet is not None and isinstance(options, BuffetOptions):
-            self.stamps = Stamps(self.bayesian, options.timestamps, options.owned, setting.layout)
+            self.stamps = Stamps(self.bayesian, options.timestamps, options.frozen_threshold, setting.layout)
 
     @property
     def buffet(self) -> Buffet | None:
@@ -58,11 +58,11 @@ class SequentialBayes(NetworkLearner):
 
     @property
     def likelihood_epochs(self) -> int:
-        return self.options.likelihood_epochs if self.portion == 0 else 0
+        return self.options.likelihood_epochs if self.experience == 0 else 0
 
     @property
     def posterior_epochs(self) -> int:
-        return round(self.options.epochs * (self.options.first_task_factor if self.portion == 0 else 1))
+        return round(self.options.epochs * (self.options.first_task_factor if self.experience == 0 else 1))
 
     @property
     def epochs(self) -> int:
@@ -70,17 +70,17 @@ class SequentialBayes(NetworkLearner):
 
     def attach(self, split: Split, task: int) -> None:
         super().attach(split, task)
-        buffet = self.buffet.inner if isinstance(self.buffet, KeptBuffet) else self.buffet
-        if isinstance(buffet, HierarchicalBuffet) and isinstance(self.options, HierarchicalOptions):
+        buffet = self.buffet.inner if isinstance(self.buffet, PrunedMask) else self.buffet
+        if isinstance(buffet, HIBPMask) and isinstance(self.options, HierarchicalOptions):
             buffet.child_alpha = self.options.child_alpha_of(task)
 
     def preprocess(self, x: Tensor) -> Tensor:
         """Standardise every example, which lowers forgetting (paper/search.md)."""
-        if self.options.standardise == 0:
+        if self.options.input_std == 0:
             return x
         centred = x - x.mean(-1, keepdim=True)
-        deviation = centred.square().mean(-1, keepdim=True).sqrt_().clamp_(min=1e-6)
-        return centred.mul_(self.options.standardise / deviation)
+        std = centred.square().mean(-1, keepdim=True).sqrt_().clamp_(min=1e-6)
+        return centred.mul_(self.options.input_std / std)
 
     def new_optimiser(self) -> torch.optim.Optimizer:
         """Adam over what the current task trains: hidden layers, its head, and the sticks."""
@@ -106,7 +106,7 @@ class SequentialBayes(NetworkLearner):
         if self.likelihood_epochs < number <= self.epochs // 2:
             self.grow_if_full(number)
         means = Means()
-        generator = self.setting.generator("draws", self.portion, number)
+        generator = self.setting.generator("draws", self.experience, number)
         for step, rows in self.batches(number):
             means.add(self.step(rows, step, self.kl_weight(number), generator), len(rows))
         return means.read()
@@ -122,9 +122,9 @@ class SequentialBayes(NetworkLearner):
                 self.bayesian,
                 counts,
                 alpha=options.alpha,
-                start_alpha=options.start_alpha,
-                deviation=options.deviation,
-                generator=self.setting.generator("init", "growth", self.portion, number),
+                init_alpha=options.init_alpha,
+                init_std=options.init_std,
+                generator=self.setting.generator("init", "growth", self.experience, number),
             )
             self.optimiser = self.new_optimiser()
 
@@ -177,7 +177,7 @@ class SequentialBayes(NetworkLearner):
 
     def batches(self, number: int) -> Iterator[tuple[int, Tensor]]:
         """The step within the task and the rows of each minibatch of an epoch."""
-        order = self.setting.generator("order", self.portion, number)
+        order = self.setting.generator("order", self.experience, number)
         start = max(0, number - self.likelihood_epochs) * self.steps_per_epoch
         return enumerate(minibatches(len(self.x), self.batch_size, order), start)
 
@@ -206,7 +206,7 @@ class SequentialBayes(NetworkLearner):
         if self.stamps is None:
             return state
         stamps = self.stamps.state()
-        return State(state.tensors | stamps.tensors, state.facts | stamps.facts)
+        return State(state.tensors | stamps.tensors, state.metadata | stamps.metadata)
 
     def restore(self, state: State) -> None:
         super().restore(state)
@@ -281,10 +281,10 @@ class SequentialBayes(NetworkLearner):
 def new_buffet(options: BayesOptions) -> Buffet | None:
     """The buffet the options describe."""
     if isinstance(options, HierarchicalOptions):
-        sticks = Sticks(max(options.widths), options.alpha, options.start_alpha)
-        return HierarchicalBuffet(sticks, options.widths, options.child_alpha)
+        sticks = Sticks(max(options.widths), options.alpha, options.init_alpha)
+        return HIBPMask(sticks, options.widths, options.child_alpha)
     if isinstance(options, BuffetOptions):
-        return IndependentBuffet([Sticks(width, options.alpha, options.start_alpha) for width in options.widths])
+        return IBPMask([Sticks(width, options.alpha, options.init_alpha) for width in options.widths])
     return None
 
 

@@ -15,10 +15,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from hibnn.benchmarks.base import Scenario
 from hibnn.learners.base import Setting
 from hibnn.learners.network import check_option
 from hibnn.learners.quadratic import PenaltyLearner, PenaltyOptions
-from hibnn.scenarios.base import Scenario
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,13 @@ from torch import Tensor
 from torch.func import functional_call
 from torch.nn.functional import cross_entropy
 
-from hibnn.layers.dropout import kept, kl_dropout, pruned_mean
-from hibnn.layers.linear import BayesianLinear
 from hibnn.learners.base import Prediction, Setting
 from hibnn.learners.network import NetworkLearner, NetworkOptions, check_option
 from hibnn.learners.schedule import Schedule
 from hibnn.learners.training import Means, minibatches
-from hibnn.networks.bayesian import BayesianMLP
+from hibnn.nn.layers.dropout import kept, kl_dropout, pruned_mean
+from hibnn.nn.layers.linear import BayesianLinear
+from hibnn.nn.networks.bayesian import BayesianMLP
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class SVDOptions(NetworkOptions):
     """learning rate of the log variances"""
     log_variance: float = -12.0
     """where the log variances start"""
-    deviation: float = 0.1
+    init_std: float = 0.1
     """standard deviation of the first means"""
     likelihood_epochs: int = 10
     """epochs of maximum likelihood for the means before each task"""
@@ -47,7 +47,7 @@ class SVDOptions(NetworkOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("variance_rate", "deviation"):
+        for name in ("variance_rate", "init_std"):
             check_option(self, name, getattr(self, name) > 0, "positive")
         for name in ("likelihood_epochs", "kl_warmup"):
             check_option(self, name, getattr(self, name) >= 0, "at least 0")
@@ -65,8 +65,8 @@ class SVD(NetworkLearner):
             None,
             log_variance=options.log_variance,
             prior_variance=1.0,  # of no effect: the prior is log-uniform
-            deviation=options.deviation,
-            head_deviation=options.deviation,
+            init_std=options.init_std,
+            head_init_std=options.init_std,
             generator=setting.generator("init", "body"),
         )
         super().__init__(options, setting, self.bayesian)

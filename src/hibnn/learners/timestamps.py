@@ -7,21 +7,21 @@ import torch
 from torch import Tensor
 
 from hibnn.errors import UserError
-from hibnn.layers.buffet import Buffet
-from hibnn.layers.linear import BayesianLinear
-from hibnn.layers.stamps import StickValues, Timestamps
 from hibnn.learners.base import State
-from hibnn.networks.bayesian import BayesianMLP
-from hibnn.networks.heads import Layout
+from hibnn.nn.layers.buffet import Buffet
+from hibnn.nn.layers.linear import BayesianLinear
+from hibnn.nn.layers.stamps import StickValues, Timestamps
+from hibnn.nn.networks.bayesian import BayesianMLP
+from hibnn.nn.networks.heads import Layout
 
 
 class Stamps:
     """The stamps of a buffet's tasks, by head; none where the options ask for none."""
 
-    def __init__(self, network: BayesianMLP, kind: Timestamps, owned: float, layout: Layout) -> None:
+    def __init__(self, network: BayesianMLP, kind: Timestamps, frozen_threshold: float, layout: Layout) -> None:
         if kind is not Timestamps.NONE and layout is not Layout.MULTI:
             raise UserError("time stamps need a head for each task: use --heads multi, or --timestamps none.")
-        self.network, self.kind, self.owned = network, kind, owned
+        self.network, self.kind, self.frozen_threshold = network, kind, frozen_threshold
         self.of_head: dict[int, list[StickValues]] = {}
 
     @property
@@ -45,10 +45,10 @@ class Stamps:
             return
         stamp = [replace(one, concentrations=one.concentrations.detach().clone()) for one in self.buffet.values()]
         if self.kind is Timestamps.HARD:
-            stamp = [replace(one, limit=int((one.expected_pi() > self.owned).sum())) for one in stamp]
+            stamp = [replace(one, limit=int((one.expected_pi() > self.frozen_threshold).sum())) for one in stamp]
             for sticks, one in zip(self.buffet.each(), stamp, strict=True):
                 assert one.limit is not None
-                sticks.begin_behind(one.limit)
+                sticks.reset_from(one.limit)
         self.of_head[head] = stamp
 
     def hold(self, layers: Sequence[BayesianLinear]) -> None:
@@ -68,26 +68,26 @@ class Stamps:
 
     def owned_units(self) -> list[int]:
         """How many neurons of each layer belong to tasks."""
-        taken = [replace(one, limit=one.taken) for one in self.buffet.values()]
-        return [int(pi.count_nonzero()) for pi in self.buffet.expected_pi(taken)]
+        frozen_units = [replace(one, limit=one.frozen_units) for one in self.buffet.values()]
+        return [int(pi.count_nonzero()) for pi in self.buffet.expected_pi(frozen_units)]
 
     def state(self) -> State:
-        """Tensors and facts to be stored."""
+        """Tensors and metadata to be stored."""
         stamps = self.of_head.items()
         tensors = {f"stamp.{head}.{i}": one.concentrations for head, stamp in stamps for i, one in enumerate(stamp)}
-        facts = {
-            "stamps": {str(head): [one.facts() for one in stamp] for head, stamp in stamps},
-            "taken": [sticks.taken for sticks in self.buffet.each()],
+        metadata = {
+            "stamps": {str(head): [one.metadata() for one in stamp] for head, stamp in stamps},
+            "frozen_units": [sticks.frozen_units for sticks in self.buffet.each()],
         }
-        return State(tensors, facts)
+        return State(tensors, metadata)
 
     def restore(self, state: State, device: torch.device) -> None:
         """Take over what `state` gave."""
-        for sticks, taken in zip(self.buffet.each(), state.facts.get("taken", []), strict=False):
-            sticks.taken = taken
-        for head, stamp in state.facts.get("stamps", {}).items():
+        for sticks, frozen_units in zip(self.buffet.each(), state.metadata.get("frozen_units", []), strict=False):
+            sticks.frozen_units = frozen_units
+        for head, stamp in state.metadata.get("stamps", {}).items():
             kept: list[Tensor] = [state.tensors[f"stamp.{head}.{i}"].to(device) for i in range(len(stamp))]
-            self.of_head[int(head)] = [StickValues(one, **facts) for one, facts in zip(kept, stamp, strict=True)]
+            self.of_head[int(head)] = [StickValues(one, **metadata) for one, metadata in zip(kept, stamp, strict=True)]
 
     def count(self) -> int:
         """Numbers kept."""

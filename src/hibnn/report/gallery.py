@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.figure import Figure
 
-from hibnn.pruning.study import read_study
+from hibnn.evaluation.pruning.study import read_study
 from hibnn.report import figures
 from hibnn.report.figures.accuracy import Series
 from hibnn.report.predictions import Predictions, read_predictions
@@ -126,7 +126,7 @@ def _reliability(runs: Runs) -> Iterator[Drawing]:
 
 def _entropy(runs: Runs) -> Iterator[Drawing]:
     for title, methods in _by_benchmark([run for run in runs if run.finished]):
-        found = _stored(methods, lambda one: (one.known, one.foreign))
+        found = _stored(methods, lambda one: (one.known, one.ood))
         if found:
             yield Drawing(title, _noted(figures.entropy_histograms(found), runs, title))
 
@@ -157,7 +157,7 @@ MAKERS: dict[str, tuple[Callable[[Runs], Iterator[Drawing]], str]] = {
     "accuracy-matrices": (_matrices, "finished runs of several tasks"),
     "training-time": (_seconds, "finished runs"),
     "reliability": (_reliability, "finished runs with stored predictions"),
-    "entropy": (_entropy, "finished runs with stored predictions for a foreign data set (--foreign)"),
+    "entropy": (_entropy, "finished runs with stored predictions for a out-of-distribution data set (--ood)"),
 }
 """Every figure: how it is made from runs, and what it needs."""
 
@@ -171,8 +171,8 @@ def _by_benchmark(runs: Runs) -> Iterator[tuple[str, dict[str, list[StoredRun]]]
 def _title(run: StoredRun) -> str:
     """What runs of one figure have in common; how they were judged is named where it is not the usual way."""
     parts = [run.dataset, run.scenario]
-    if run.config["inference"] != "sample":
-        parts.append(run.config["inference"].replace(":", "-"))
+    if run.config["granularity"] != "sample":
+        parts.append(run.config["granularity"].replace(":", "-"))
     return "-".join(parts if run.config["evaluate_on"] == "test" else [*parts, run.config["evaluate_on"]])
 
 

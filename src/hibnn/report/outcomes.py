@@ -7,11 +7,11 @@ one head inferred for a whole test set). An unfinished run has an outcome withou
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from hibnn.experiments.readout import stored_read_outs
+from hibnn.benchmarks import Benchmark, Scenario
 from hibnn.learners import METHODS
-from hibnn.networks.heads import Layout, layout_for
+from hibnn.nn.networks.heads import Layout, layout_for
 from hibnn.report.runs import StoredRun, check_settings
-from hibnn.scenarios import Benchmark, Scenario
+from hibnn.runs.readout import stored_read_outs
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Outcome:
     method: str
     dataset: str
     scenario: str
-    inference: str
+    granularity: str
     widths: tuple[int, ...]
     seed: int
     accuracy: float | None
@@ -37,22 +37,22 @@ def outcomes_of(runs: Iterable[StoredRun]) -> list[Outcome]:
 
 
 def _outcomes(run: StoredRun) -> list[Outcome]:
-    judged = [(run.scenario, run.config["inference"], run.number("acc") if run.finished else None)]
+    judged = [(run.scenario, run.config["granularity"], run.number("acc") if run.finished else None)]
     if run.finished:
-        judged += [(one["scenario"], one["inference"], one["acc"]) for one in stored_read_outs(run.folder)]
+        judged += [(one["scenario"], one["granularity"], one["acc"]) for one in stored_read_outs(run.folder)]
     return [
         Outcome(
             run.method,
             run.dataset,
             scenario,
-            inference if _infers(run, scenario) else "-",
+            granularity if _infers(run, scenario) else "-",
             run.widths,
             run.seed,
             accuracy,
             run.number("parameters") if run.finished else None,
             kept_examples(run),
         )
-        for scenario, inference, accuracy in judged
+        for scenario, granularity, accuracy in judged
     ]
 
 

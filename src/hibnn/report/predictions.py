@@ -1,7 +1,7 @@
 """Stored predictions of a run: probabilities, targets and entropies of all tasks, as far as they are there.
 
-task{t}.probabilities (examples, classes), task{t}.targets, task{t}.entropy, and foreign{t}.entropy of foreign data
-under the head of task t
+task{t}.probabilities (examples, classes), task{t}.targets, task{t}.entropy, and ood{t}.entropy of out-of-distribution
+data under the head of task t
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Predictions:
     probabilities: np.ndarray | None
     targets: np.ndarray | None
     known: np.ndarray | None
-    foreign: np.ndarray | None
+    ood: np.ndarray | None
     missing: tuple[str, ...]
 
 
@@ -40,9 +40,9 @@ def read_predictions(folder: Path) -> Predictions:
         "probabilities": _distributions(probabilities) if probabilities else None,
         "targets": _joined(_tasks(tensors, "task", "targets")),
         "known": _joined(_tasks(tensors, "task", "entropy")),
-        "foreign": _joined(_tasks(tensors, "foreign", "entropy")),
+        "ood": _joined(_tasks(tensors, "ood", "entropy")),
     }
-    names = {"known": "entropies of its own data", "foreign": "entropies of foreign data"}
+    names = {"known": "entropies of its own data", "ood": "entropies of out-of-distribution data"}
     missing = tuple(f"{folder.name} stores no {names.get(name, name)}" for name, one in parts.items() if one is None)
     return Predictions(**parts, missing=missing)
 

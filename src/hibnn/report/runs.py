@@ -15,7 +15,7 @@ import numpy as np
 from safetensors.numpy import load_file
 
 from hibnn.errors import UserError
-from hibnn.files import read_json
+from hibnn.files.atomic import read_json
 from hibnn.report.style import LOOKS, look
 
 Result = dict[str, Any]
@@ -121,7 +121,7 @@ def runs_below(folders: Iterable[Path]) -> list[StoredRun]:
 
 def check_settings(runs: Iterable[StoredRun]) -> None:
     """Refuse to average runs that differ in more than their seeds."""
-    kinds = group(runs, lambda run: (run.method, run.dataset, run.scenario, run.config["inference"], run.widths))
+    kinds = group(runs, lambda run: (run.method, run.dataset, run.scenario, run.config["granularity"], run.widths))
     for (method, dataset, *_), same in kinds.items():
         settings = group(same, lambda run: (run.config["evaluate_on"], run.setting))
         judged = group(same, lambda run: run.config["evaluate_on"])

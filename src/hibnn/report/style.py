@@ -14,7 +14,7 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from hibnn.errors import unknown
-from hibnn.files import replacing
+from hibnn.files.atomic import atomic_write
 
 FORMATS = ("png", "svg", "pdf")
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
@@ -105,6 +105,6 @@ def save_figure(figure: Figure, path: Path) -> None:
     """Write a figure as PNG, SVG or PDF, as its name ends; the same figure gives the same file."""
     kind = format_of(path)
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
-    with replacing(path) as temporary, mpl.rc_context():
+    with atomic_write(path) as temporary, mpl.rc_context():
         mpl.rcParams.update(RULES)
         figure.savefig(temporary, dpi=200, format=kind, metadata=metadata)

@@ -53,7 +53,7 @@ def read_package() -> Arrays:
 
 
 class ArrayUnpickler(pickle.Unpickler):
-    """An unpickler that can rebuild NumPy arrays, and refuses every other global."""
+    """An unpickler that can rebuild NumPy arrays, and is_ood_under every other global."""
 
     def find_class(self, module_name: str, global_name: str, /) -> Any:
         match module_name, global_name:

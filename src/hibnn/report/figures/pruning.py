@@ -7,8 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from hibnn.errors import UserError
-from hibnn.pruning import Ranking
-from hibnn.pruning.study import Study
+from hibnn.evaluation.pruning import Ranking
+from hibnn.evaluation.pruning.study import Study
 from hibnn.report.figures.curves import draw_band, draw_points, legend_below, mean_and_error, seeds_label
 from hibnn.report.style import GREY, LOOKS, look, styled
 

@@ -1,4 +1,4 @@
-"""Figures of uncertainty: is a network as often right as it is sure, and is it less sure of foreign data?"""
+"""Figures of uncertainty: is a network as often right as it is sure, and is it less sure of data it does not know?"""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from matplotlib.figure import Figure
 
-from hibnn import metrics
+from hibnn.evaluation import metrics
 from hibnn.report.style import GREY, look, styled
 
 BINS = 15
@@ -54,18 +54,18 @@ def reliability(
 
 @styled
 def entropy_histograms(
-    entropies: Mapping[str, tuple[Float[np.ndarray, " known"], Float[np.ndarray, " foreign"]]], bins: int = 40
+    entropies: Mapping[str, tuple[Float[np.ndarray, " known"], Float[np.ndarray, " ood"]]], bins: int = 40
 ) -> Figure:
-    """Predictive entropy of known and foreign examples, a panel for each method; the title has the AUROC."""
+    """Predictive entropy of known and out-of-distribution examples, a panel a method; the title has the AUROC."""
     figure = Figure(figsize=(0.5 + 2.9 * len(entropies), 2.8), layout="constrained")
     axes = figure.subplots(1, len(entropies), sharex=True, squeeze=False)[0]
-    top = max(float(max(known.max(), foreign.max())) for known, foreign in entropies.values())
+    top = max(float(max(known.max(), ood.max())) for known, ood in entropies.values())
     edges = np.linspace(0, top or 1.0, bins + 1)
-    for axis, (method, (known, foreign)) in zip(axes, entropies.items(), strict=True):
+    for axis, (method, (known, ood)) in zip(axes, entropies.items(), strict=True):
         style = look(method)
         axis.hist(known, edges, density=True, color=f"{style.colour}66", label="known")
-        axis.hist(foreign, edges, density=True, histtype="step", color="black", linestyle="--", label="foreign")
-        axis.set_title(f"{style.name}: AUROC {metrics.ood_auroc(known, foreign):.3f}")
+        axis.hist(ood, edges, density=True, histtype="step", color="black", linestyle="--", label="ood")
+        axis.set_title(f"{style.name}: AUROC {metrics.ood_auroc(known, ood):.3f}")
         axis.set_xlabel("predictive entropy (nats)")
         axis.set_yscale("log")
     axes[0].set_ylabel("density")

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from hibnn.errors import UserError
-from hibnn.experiments.readout import stored_read_outs
-from hibnn.files import read_json
+from hibnn.files.atomic import read_json
 from hibnn.report.runs import StoredRun
+from hibnn.runs.readout import stored_read_outs
 
 SILENCE = 120.0
 """Seconds after which a run that does not touch its status.json is no longer called running."""

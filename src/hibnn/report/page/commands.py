@@ -6,18 +6,18 @@ from dataclasses import asdict
 from functools import cache
 from typing import Any
 
+from hibnn.benchmarks import Scenario
 from hibnn.errors import UserError
-from hibnn.presets import options_for
+from hibnn.learners.presets import options_for
 from hibnn.report.page.groups import Group
-from hibnn.scenarios import Scenario
 
 USUAL: dict[str, Any] = {
-    "inference": "sample",
+    "granularity": "sample",
     "score": "predictive",
     "heads": "auto",
     "tasks": None,
     "evaluate_on": "test",
-    "foreign": None,
+    "ood": None,
 }
 """What `hibnn run` takes when it is not told."""
 

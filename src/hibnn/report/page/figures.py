@@ -77,13 +77,13 @@ def _by_place(groups: Iterable[Group]) -> Iterator[tuple[tuple[str, str], list[G
 def _by_kind(groups: Iterable[Group]) -> dict[tuple[str, str], list[Group]]:
     kinds: dict[tuple[str, str], list[Group]] = {}
     for group in groups:
-        kinds.setdefault((group.method, group.shown_inference), []).append(group)
+        kinds.setdefault((group.method, group.shown_granularity), []).append(group)
     return kinds
 
 
 def _row(key: tuple[str, str], groups: Sequence[Group]) -> Row:
-    method, inference = key
-    name = look(method).name if inference == "-" else f"{look(method).name}, {inference}"
+    method, granularity = key
+    name = look(method).name if granularity == "-" else f"{look(method).name}, {granularity}"
     dots = [_dot(group) for group in groups]
     paper, tip = _published(groups[0])
     return Row(method, name[:24], dots, paper, tip)

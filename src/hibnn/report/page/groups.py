@@ -37,7 +37,7 @@ class Group:
     method: str
     dataset: str
     scenario: str
-    inference: str
+    granularity: str
     evaluated_on: str
     widths: tuple[int, ...]
     members: tuple[Member, ...]
@@ -69,10 +69,10 @@ class Group:
         return "×".join(map(str, self.widths)) or "-"
 
     @property
-    def shown_inference(self) -> str:
+    def shown_granularity(self) -> str:
         """How a head is inferred; "-" where none is: the task is told, or one head serves all."""
-        inferred = [one.get("task_inference") is not None for one in self.finished]
-        return self.inference if (any(inferred) if inferred else self.scenario != "task") else "-"
+        inferred = [one.get("task_inference_accuracy") is not None for one in self.finished]
+        return self.granularity if (any(inferred) if inferred else self.scenario != "task") else "-"
 
     @property
     def label(self) -> str:
@@ -81,7 +81,7 @@ class Group:
 
     @property
     def _way(self) -> str:
-        parts = [] if self.shown_inference == "-" else [f"head inferred by {self.inference}"]
+        parts = [] if self.shown_granularity == "-" else [f"head inferred by {self.granularity}"]
         return ", ".join(parts + ["validation data"] * (self.evaluated_on != "test"))
 
     def values(self, name: str) -> list[float]:
@@ -123,10 +123,10 @@ def group_records(records: Iterable[Record]) -> list[Group]:
     found: dict[tuple[str, ...], list[Member]] = {}
     for record in records:
         config = record.run.config
-        own = (record.run.setting, record.run.scenario, str(config.get("inference", "")), "")
+        own = (record.run.setting, record.run.scenario, str(config.get("granularity", "")), "")
         found.setdefault(own, []).append(Member(record, record.run.result))
         for one in record.read_outs:
-            key = (own[0], str(one["scenario"]), str(one["inference"]), str(one.get("score", "predictive")))
+            key = (own[0], str(one["scenario"]), str(one["granularity"]), str(one.get("score", "predictive")))
             found.setdefault(key, []).append(Member(record, one))
     groups = sorted((_group(key, members) for key, members in found.items()), key=_order)
     return [replace(one, number=number) for number, one in enumerate(_with_variants(groups))]
@@ -153,14 +153,14 @@ def _order(group: Group) -> tuple[Any, ...]:
         names.index(name) if name in names else len(names)
         for names, name in ((datasets, group.dataset), (scenarios, group.scenario), (methods, group.method))
     ]
-    return (places[0], group.dataset, places[1], places[2], group.method, group.widths, group.inference)
+    return (places[0], group.dataset, places[1], places[2], group.method, group.widths, group.granularity)
 
 
 def _with_variants(groups: Sequence[Group]) -> list[Group]:
     """Groups that would look the same, told apart by the options in which they differ."""
     alike: dict[tuple[Any, ...], list[Group]] = {}
     for one in groups:
-        key = (one.method, one.place, one.inference, one.evaluated_on, one.widths, one.read_out)
+        key = (one.method, one.place, one.granularity, one.evaluated_on, one.widths, one.read_out)
         alike.setdefault(key, []).append(one)
     variants: dict[int, str] = {}
     for same in alike.values():

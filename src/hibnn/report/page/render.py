@@ -22,7 +22,7 @@ from markupsafe import Markup
 
 from hibnn import __version__
 from hibnn.errors import UserError
-from hibnn.files import replacing
+from hibnn.files.atomic import atomic_write
 from hibnn.report.page import charts
 from hibnn.report.page.collect import Collection, Record, collect, is_number
 from hibnn.report.page.commands import command_for
@@ -41,7 +41,7 @@ def write_page(folders: Sequence[Path], path: Path) -> int:
     if not collection.records and not collection.damaged:
         raise UserError(f"there are no runs below {', '.join(map(str, folders))}.")
     text = page_of(collection, folders)
-    with replacing(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return len(collection.records)
 

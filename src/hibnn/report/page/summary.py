@@ -38,7 +38,7 @@ class Contender:
 
     method: str
     setting: str
-    inference: str
+    granularity: str
     groups: tuple[Group, ...]
     text: str
     value: float | None
@@ -97,13 +97,13 @@ def contenders(groups: Iterable[Group]) -> list[Contender]:
     kinds: dict[tuple[str, str], list[Group]] = {}
     for group in groups:
         if group.evaluated_on == "test":
-            kinds.setdefault((group.method, group.shown_inference), []).append(group)
-    for (method, inference), same in kinds.items():
+            kinds.setdefault((group.method, group.shown_granularity), []).append(group)
+    for (method, granularity), same in kinds.items():
         several = len({group.widths for group in same}) > 1
         if several and method in OVER_WIDTHS and not any(group.variant for group in same):
-            found.append(_over_widths(method, inference, same))
+            found.append(_over_widths(method, granularity, same))
         else:
-            found += [_single(group, inference, several) for group in same]
+            found += [_single(group, granularity, several) for group in same]
     return found
 
 
@@ -247,13 +247,13 @@ def _cells(
     return tuple(cells)
 
 
-def _single(group: Group, inference: str, several: bool) -> Contender:
+def _single(group: Group, granularity: str, several: bool) -> Contender:
     parts = (group.widths_text if several else "", group.variant)
     mean, error = group.mean("acc"), group.error
     return Contender(
         group.method,
         ", ".join(part for part in parts if part),
-        inference,
+        granularity,
         (group,),
         group.accuracy_text,
         None if mean is None else 100 * mean,
@@ -261,16 +261,16 @@ def _single(group: Group, inference: str, several: bool) -> Contender:
     )
 
 
-def _over_widths(method: str, inference: str, same: Sequence[Group]) -> Contender:
+def _over_widths(method: str, granularity: str, same: Sequence[Group]) -> Contender:
     """Median (maximum, minimum) over widths of the mean over seeds; its error is that of the median width."""
     finished = sorted((group for group in same if group.finished), key=lambda group: group.mean("acc") or 0)
     if len(finished) < 2:
         text = percent(finished[0].values("acc")) if finished else "unfinished"
         value = 100 * (finished[0].mean("acc") or 0) if finished else None
-        return Contender(method, "", inference, tuple(finished or same), text, value, None)
+        return Contender(method, "", granularity, tuple(finished or same), text, value, None)
     means = [100 * (group.mean("acc") or 0) for group in finished]
     middle = finished[(len(finished) - 1) // 2]
     text = f"{statistics.median(means):.2f} ({means[-1]:.2f}, {means[0]:.2f})"
     ordered = (middle, *(group for group in same if group is not middle))
     error = None if middle.error is None else 100 * middle.error
-    return Contender(method, "", inference, ordered, text, statistics.median(means), error)
+    return Contender(method, "", granularity, ordered, text, statistics.median(means), error)

@@ -18,7 +18,7 @@ from hibnn.report.tables.table import Table
 
 BOUNDS = ("finetune", "joint")
 OVER_WIDTHS = ("ewc", "si", "gem", "vcl")
-HEADER = ("benchmark", "scenario", "method", "paper", "ours", "seeds", "widths", "inference", "numbers kept")
+HEADER = ("benchmark", "scenario", "method", "paper", "ours", "seeds", "widths", "granularity", "numbers kept")
 BENCHMARKS = {
     "permuted-mnist": "Permuted MNIST",
     "split-mnist": "Split MNIST",
@@ -29,7 +29,7 @@ BENCHMARKS = {
 NOTE = (
     "Accuracy in % on the test sets after the last task: mean ± standard error over seeds, or median (maximum, "
     "minimum) over widths of the mean over seeds. The paper has five seeds and infers one head for a whole test set; "
-    "the column inference says how ours is inferred: for each sample, each batch, or a task's whole test set."
+    "the column granularity says how ours is inferred: for each sample, each batch, or a task's whole test set."
 )
 
 
@@ -68,16 +68,16 @@ def comparison_table(comparison: Comparison, outcomes: Sequence[Outcome]) -> Tab
 
 
 def _ours(same: Sequence[Outcome]) -> list[tuple[str, ...]]:
-    """The cells of a method, a row for each kind of inference; a row that says so if it was not run."""
+    """The cells of a method, a row for each kind of granularity; a row that says so if it was not run."""
     if not same:
         return [("not run", "0", "-", "-", "-")]
     rows = []
-    for inference in sorted({one.inference for one in same}, key=_coarseness):
-        cell = [one for one in same if one.inference == inference]
+    for granularity in sorted({one.granularity for one in same}, key=_coarseness):
+        cell = [one for one in same if one.granularity == granularity]
         finished = [one for one in cell if one.accuracy is not None]
         widths = ", ".join(_plain(width) for width in sorted({one.widths for one in cell}))
         seeds = str(len({one.seed for one in finished}))
-        rows.append((our_number(cell), seeds, widths, inference, memory(finished)))
+        rows.append((our_number(cell), seeds, widths, granularity, memory(finished)))
     return rows
 
 
@@ -98,8 +98,8 @@ def our_number(cell: Sequence[Outcome]) -> str:
     return f"{number}, {waiting} unfinished" if waiting else number
 
 
-def _coarseness(inference: str) -> tuple[int, str]:
-    return ({"-": 0, "sample": 1, "task": 3}.get(inference, 2), inference)
+def _coarseness(granularity: str) -> tuple[int, str]:
+    return ({"-": 0, "sample": 1, "task": 3}.get(granularity, 2), granularity)
 
 
 def _plain(widths: tuple[int, ...]) -> str:

@@ -1,0 +1,106 @@
+"""What a benchmark is made of: splits of examples, tasks, and the scenario: who knows the task at test time."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hibnn.errors import UserError, unknown
+
+EvaluateOn = Literal["test", "validation"]
+
+
+class Scenario(StrEnum):
+    """Who knows the task at test time (van de Ven and Tolias 2019; the paper's CL1, CL2, CL3)."""
+
+    TASK = "task"
+    DOMAIN = "domain"
+    CLASS = "class"
+
+    @classmethod
+    def parse(cls, name: str) -> "Scenario":
+        """A scenario by its name or one of its aliases: cl1, task-il, task-incremental, and so on."""
+        aliases = {f"cl{number}": scenario for number, scenario in enumerate(cls, start=1)}
+        for scenario in cls:
+            aliases |= {str(scenario) + ending: scenario for ending in ("", "-il", "-incremental")}
+        if name.lower() not in aliases:
+            raise unknown("scenario", name, aliases)
+        return aliases[name.lower()]
+
+
+@dataclass(frozen=True)
+class Split:
+    """Examples: inputs (n, d) as float32 and labels (n,), each an index into its task's classes."""
+
+    x: NDArray[np.float32]
+    y: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+
+@dataclass(frozen=True)
+class LazySplit:
+    """Rows of a stored array that become a `Split` when asked for, so that tasks cost no memory until used."""
+
+    inputs: NDArray[np.generic]
+    rows: NDArray[np.int64]
+    labels: NDArray[np.int64]
+    scale: float = 1.0
+    pixels: NDArray[np.int64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def load(self) -> Split:
+        x = self.inputs[self.rows]
+        if self.pixels is not None:
+            x = x[:, self.pixels]
+        return Split(np.divide(x, self.scale, dtype=np.float32), self.labels)
+
+    def take(self, keep: NDArray[np.int64]) -> "LazySplit":
+        """The experience's rows at the positions `keep`."""
+        return LazySplit(self.inputs, self.rows[keep], self.labels[keep], self.scale, self.pixels)
+
+
+@dataclass(frozen=True)
+class Task:
+    """One task: its examples, and for each label the class of the whole benchmark that it stands for."""
+
+    name: str
+    classes: tuple[int, ...]
+    train: LazySplit
+    test: LazySplit
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A sequence of tasks, the scenario they are judged in, and random arrays (permutations) that belong to the run."""
+
+    name: str
+    scenario: Scenario
+    tasks: tuple[Task, ...]
+    single_domain_head: bool = False
+    arrays: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+
+    @property
+    def inputs(self) -> int:
+        """How many numbers an example has."""
+        return int(self.tasks[0].train.inputs.shape[1])
+
+
+def check_split(split: Split, inputs: int, classes: int) -> None:
+    """Refuse data that no learner can use, in plain words."""
+    if split.x.ndim != 2 or split.x.shape[1] != inputs:
+        raise UserError(f"the inputs must have {inputs} columns, but their shape is {split.x.shape}.")
+    if len(split.x) != len(split.y) or len(split.y) == 0:
+        raise UserError(
+            f"there must be one label an input, but there are {len(split.x)} inputs and {len(split.y)} labels."
+        )
+    if not np.isfinite(split.x).all():
+        raise UserError("the inputs contain NaN or infinity; fill or drop those rows first.")
+    if split.y.min() < 0 or split.y.max() >= classes:
+        raise UserError(f"the labels must lie in 0..{classes - 1}, but they span {split.y.min()}..{split.y.max()}.")

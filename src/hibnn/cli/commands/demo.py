@@ -1,0 +1,49 @@
+"""`hibnn demo`: a network learns five tasks in sequence on scikit-learn's digits, which need no download."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+import tyro
+from rich.console import Console
+
+from hibnn.benchmarks import Scenario
+from hibnn.cli.display import matrix_table, open_display
+from hibnn.learners.presets import options_for
+from hibnn.report.figures import growth_figure, save_figure
+from hibnn.report.page import write_page
+from hibnn.runs.experiment import Experiment
+from hibnn.runs.run import run
+
+
+@dataclass(frozen=True)
+class DemoArguments:
+    """Watch a network learn the digits 0/1, 2/3, 4/5, 6/7, 8/9 in turn."""
+
+    out: Path = Path("runs/demo")
+    """folder for the results, the picture and the page"""
+    quiet: bool = False
+
+
+def main(arguments: list[str]) -> int:
+    """The IBNN: after each task its accuracy on all so far, and how many neurons it took."""
+    parsed = tyro.cli(DemoArguments, prog="hibnn demo", args=arguments)
+    torch.set_num_threads(1)
+    console = Console()
+    console.print("An [bold]IBNN[/bold] learns five pairs of digits, one pair after the other, and keeps no old data.")
+    options = options_for("ibnn", "split-digits")
+    experiment = Experiment(method="ibnn", dataset="split-digits", scenario=Scenario.TASK, options=options)
+    with open_display(parsed.quiet) as display:
+        result = run(experiment, parsed.out, display=display, force=True)
+    console.print(matrix_table(result["accuracy_matrix"], "accuracy in %, the task being told"))
+    neurons = ", ".join(f"{sum(units):.0f}" for units in result["active_units_per_task"])
+    console.print(f"Neurons in use after each task: {neurons} (of at most {options.width}).", highlight=False)
+    picture = parsed.out / "accuracy.png"
+    save_figure(growth_figure(result), picture)
+    console.print(f"The picture is in {picture}.", highlight=False)
+    page = parsed.out / "report.html"
+    write_page([parsed.out], page)
+    console.print(
+        f"The page with everything is {page.resolve()}: open it in a browser.", highlight=False, soft_wrap=True
+    )
+    return 0

@@ -1,0 +1,41 @@
+"""`hibnn evaluate`: judge a finished run in another scenario or with another granularity, without training anew."""
+
+import json as json_module
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+import tyro
+
+from hibnn.benchmarks import Scenario
+from hibnn.evaluation.evaluate import Score
+from hibnn.runs.readout import read_out
+from hibnn.tasks.task_inference import TaskInferenceName
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateArguments:
+    """Judge a finished run again."""
+
+    run: tyro.conf.Positional[Path]
+    """folder of a finished run"""
+    scenario: str
+    """task, domain or class"""
+    granularity: str = "sample"
+    """sample, batch:n or task"""
+    task_inference: TaskInferenceName = "entropy"
+    """what tells the task; a density that the run did not learn is learned now, from its training data"""
+    score: Score = "predictive"
+    """entropy of the averaged prediction, or of a draw on average"""
+    threads: int = 1
+
+
+def main(arguments: list[str]) -> int:
+    """Print the read-out as JSON."""
+    parsed = tyro.cli(EvaluateArguments, prog="hibnn evaluate", args=arguments)
+    torch.set_num_threads(parsed.threads)
+    result = read_out(
+        parsed.run, Scenario.parse(parsed.scenario), parsed.granularity, parsed.score, parsed.task_inference
+    )
+    print(json_module.dumps(result, indent=2))
+    return 0

@@ -1,0 +1,82 @@
+"""`hibnn inspect`: what a model knows: tasks, classes, neurons in use, size, calibration, and a picture."""
+
+import json as json_module
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+from hibnn.estimators import load_model
+from hibnn.estimators.pictures import model_figure
+from hibnn.report.figures import save_figure
+
+
+@dataclass(frozen=True, kw_only=True)
+class InspectArguments:
+    """Show what a model has learned."""
+
+    model: tyro.conf.Positional[Path]
+    """what 'hibnn fit' or an estimator's save wrote"""
+    picture: Path | None = None
+    """file for a picture of the neurons in use (.png, .svg or .pdf)"""
+    json: bool = False
+    """print JSON"""
+
+
+def main(arguments: list[str]) -> int:
+    """Print facts as a table or as JSON."""
+    parsed = tyro.cli(InspectArguments, prog="hibnn inspect", args=arguments)
+    facts = describe(parsed.model)
+    if parsed.json:
+        print(json_module.dumps(facts, indent=2))
+    else:
+        show(facts, Console())
+    if parsed.picture is not None:
+        save_figure(model_figure(load_model(parsed.model)), parsed.picture)
+    return 0
+
+
+def describe(path: Path) -> dict[str, Any]:
+    """The facts of a model as plain values."""
+    estimator = load_model(path)
+    model = estimator.model_
+    notes = getattr(estimator, "notes_", None) or {}
+    return {
+        "kind": "regression" if model.regression else "classification",
+        "method": model.method,
+        "tasks": [
+            {"name": task.name, "classes": list(task.classes), "rows": task.rows, "experiences": task.experiences}
+            for task in model.tasks
+        ],
+        "columns": len(model.inputs.mean),
+        "neurons_in_use": [round(units, 1) for units in estimator.n_active_],
+        "neurons": [len(layer) for layer in model.activity],
+        "parameters": estimator.n_parameters(),
+        "task_inference": model.inference.kind,
+        "inference_parameters": model.inference.parameter_count(),
+        "bytes": path.stat().st_size,
+        "target": notes.get("encoder", {}).get("target"),
+        "held_out": notes.get("judged", {}),
+    }
+
+
+def show(facts: dict[str, Any], console: Console) -> None:
+    """The facts for the terminal."""
+    console.print(f"{facts['method']}, {facts['kind']} of {facts['target'] or 'its targets'}", highlight=False)
+    tasks = Table("task", "classes", "rows", "experiences")
+    for task in facts["tasks"]:
+        classes = ", ".join(str(name) for name in task["classes"][:10])
+        tasks.add_row(str(task["name"]), classes or "-", str(task["rows"]), str(task["experiences"]))
+    console.print(tasks)
+    used, there = (" + ".join(str(one) for one in facts[name]) for name in ("neurons_in_use", "neurons"))
+    size = f"{facts['parameters']} parameters, {facts['bytes'] / 1e6:.2f} MB"
+    console.print(f"neurons in use {used} of {there}; {facts['columns']} columns; {size}", highlight=False)
+    beside = f"{facts['inference_parameters']} of the parameters"
+    console.print(
+        f"tasks that nobody tells are told apart by {facts['task_inference']}, with {beside}", highlight=False
+    )
+    for name, value in facts["held_out"].items():
+        console.print(f"{name.replace('_', ' ')}: {value}", highlight=False)

@@ -1,0 +1,44 @@
+"""What `hibnn sweep --dry-run` prints: every run with the time it should take, and the time until all are done."""
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import track
+
+from hibnn.runs.experiment import Experiment
+from hibnn.runs.record import Defaults, changed
+from hibnn.sweeps.estimate import estimate, wall_clock
+from hibnn.sweeps.sweep import folder_of
+
+
+def print_plan(experiments: Sequence[Experiment], out: Path, workers: int) -> None:
+    """Measure a few steps of each kind of run, and print what that comes to."""
+    console = Console(stderr=True)
+
+    def shown(kinds: list[str]) -> Iterable[str]:
+        return track(kinds, "measuring steps", console=console, transient=True, disable=not console.is_terminal)
+
+    waiting = [one for one in experiments if not (folder_of(one, out) / "result.json").exists()]
+    costs = estimate(waiting, shown)
+    defaults = Defaults()
+    for experiment, cost in zip(waiting, costs, strict=True):
+        words = (experiment.method, experiment.dataset, experiment.scenario, f"seed {experiment.seed}")
+        config = json.loads(json.dumps(experiment.as_json()))
+        print(*words, changed(config, defaults), f"about {duration(cost.total)}")
+    done = len(experiments) - len(waiting)
+    print(
+        f"{len(waiting)} runs to do"
+        + (f", {done} done" if done else "")
+        + f": about {duration(wall_clock(costs, workers))} "
+        f"with {workers} worker{'s' * (workers > 1)}, if each has a core to itself."
+    )
+
+
+def duration(seconds: float) -> str:
+    """Seconds in words, to two figures or so."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 100 else f"{minutes / 60:.1f} h"

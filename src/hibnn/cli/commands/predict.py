@@ -1,0 +1,92 @@
+"""`hibnn predict`: answers for a file of one's own, with their uncertainty."""
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import torch
+import tyro
+from torch import Tensor
+
+from hibnn.errors import UserError
+from hibnn.estimators import ContinualRegressor
+from hibnn.estimators.tables.encoding import Unknown
+from hibnn.estimators.tables.model import TableModel
+from hibnn.estimators.tables.reading import rows_in_memory
+from hibnn.files.atomic import atomic_write
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictArguments:
+    """Predict for every row of a .csv, .parquet or .npz file."""
+
+    file: tyro.conf.Positional[Path]
+    """the data; the target column may be missing"""
+    model: Path
+    """what 'hibnn fit' wrote"""
+    out: Annotated[Path, tyro.conf.arg(aliases=["-o"])]
+    """CSV file for the answers, one a row and in the same order"""
+    task: str | None = None
+    """the task the rows belong to; by default inferred for each row"""
+    unknown: Unknown = "refuse"
+    """what to do with a category that the first file did not have"""
+    ood: float | None = None
+    """add a column that says which rows belong to none of the tasks, if this share of own rows may be refused"""
+    rows_at_once: int | None = None
+    """rows in memory; by default 50,000, fewer with more than 160 columns"""
+
+
+def main(arguments: list[str]) -> int:
+    """Write label, probability, uncertainty and task (or prediction and standard deviations) for each row."""
+    parsed = tyro.cli(PredictArguments, prog="hibnn predict", args=arguments)
+    torch.set_num_threads(1)
+    model = TableModel.load(parsed.model)
+    with atomic_write(parsed.out) as temporary, temporary.open("w", newline="") as file:
+        writer = csv.writer(file)
+        number = -1
+        for number, (header, rows) in enumerate(answers(model, parsed)):
+            if number == 0:
+                writer.writerow(header)
+            writer.writerows(rows)
+        if number < 0:
+            raise UserError(f"{parsed.file} has no rows.")
+    return 0
+
+
+def answers(model: TableModel, parsed: PredictArguments) -> Iterator[tuple[list[str], Any]]:
+    """The header and the rows of the answers, experience by experience."""
+    for table in model.file(parsed.file).batches(parsed.rows_at_once or rows_in_memory(parsed.file)):
+        x = model.encoder.encode(table, parsed.unknown)
+        header, rows = answer(model, x, parsed.task)
+        if parsed.ood is not None:
+            ood = model.estimator.predict_ood(x, parsed.ood).tolist()
+            header, rows = [*header, "ood"], ([*row, one] for row, one in zip(rows, ood, strict=True))
+        yield header, rows
+
+
+def answer(model: TableModel, x: np.ndarray, task: str | None) -> tuple[list[str], Any]:
+    """The header and the rows for some inputs."""
+    estimator = model.estimator
+    names = [task] if task is not None else estimator.tasks_
+    if isinstance(estimator, ContinualRegressor):
+        reals = estimator.predict_mixture(x, task)
+        deviations = [one.tolist() for one in reals.deviations]
+        columns = (reals.mean.tolist(), *deviations, likeliest(names, reals.tasks))
+        return ["prediction", "standard_deviation", "epistemic", "aleatoric", "task"], zip(*columns, strict=True)
+    mixture = estimator.predict_mixture(x, task)
+    columns = (
+        estimator.classes_[mixture.probabilities.argmax(1).numpy()],
+        mixture.probabilities.amax(1).tolist(),
+        mixture.total.tolist(),
+        mixture.epistemic.tolist(),
+        likeliest(names, mixture.tasks),
+    )
+    return ["label", "probability", "uncertainty", "epistemic", "task"], zip(*columns, strict=True)
+
+
+def likeliest(names: Sequence[Any], tasks: Tensor) -> list[Any]:
+    """The name of each row's most probable task."""
+    return [names[number] for number in tasks.argmax(0).tolist()]

@@ -1,0 +1,149 @@
+"""`hibnn run`: learn a benchmark with a method and write the result."""
+
+import json
+from contextlib import nullcontext
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+import tyro
+from rich.console import Console
+
+from hibnn.benchmarks import Scenario
+from hibnn.cli.display import matrix_table, open_display
+from hibnn.cli.trackers import TrackerName, tracking
+from hibnn.errors import UserError
+from hibnn.learners import Method, find_method
+from hibnn.learners.presets import preset
+from hibnn.runs.experiment import Experiment
+from hibnn.runs.interrupt import noted_signals
+from hibnn.runs.protocol import EvaluationProtocol
+from hibnn.runs.run import run
+
+CONFIG = (tyro.conf.EnumChoicesFromValues, tyro.conf.FlagCreatePairsOff)
+Device = Literal["cpu", "cuda", "mps"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """What learns what, and where the result goes."""
+
+    preset: str = "default"
+    """default: ours for this benchmark; paper: the paper's settings; or a TOML file; options given here go before it"""
+    dataset: str
+    """benchmark: split-digits, split-mnist, permuted-mnist, difficulty, ..."""
+    scenario: str
+    """who knows the task at test time: task (cl1), domain (cl2) or class (cl3)"""
+    method: str
+    """how to learn; its options follow"""
+    seed: int = 0
+    seeds: tuple[int, ...] = ()
+    """several seeds, one run each"""
+    out: Path | None = None
+    """folder for the result; one sub-folder a seed when there are several. A run that was interrupted goes on from its
+    last checkpoint when it is started again with the same arguments, and a finished one is only read"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunArguments(EvaluationProtocol, Subject):
+    """What every run can be told, whatever its method."""
+
+    device: Device = "cpu"
+    threads: int = 1
+    """threads for torch; one suits networks of this size and leaves the other cores to other runs"""
+    force: bool = False
+    """repeat a finished run, and throw away whatever else the folder holds of a run"""
+    quiet: bool = False
+    """show no progress"""
+    json: bool = False
+    """print the result as JSON"""
+    track: TrackerName | None = None
+    """also write curves for a dashboard, below the folder of the run; off unless named"""
+
+
+def main(arguments: list[str]) -> int:
+    """Parse, run every seed, print."""
+    method = find_method(_named(arguments, "--method") or "finetune")
+    parsed = parse(arguments, method)
+    _check_device(parsed.device)
+    if parsed.threads < 1:
+        raise UserError(f"threads must be at least 1, not {parsed.threads}.")
+    torch.set_num_threads(parsed.threads)
+    seeds = parsed.seeds or (parsed.seed,)
+    experiments = [_experiment(parsed, method, seed) for seed in seeds]
+    results = []
+    with nullcontext(lambda: None) if parsed.out is None else noted_signals() as stop:
+        for experiment in experiments:
+            folder = parsed.out
+            if folder is not None and len(experiments) > 1:
+                folder = folder / f"seed-{experiment.seed}"
+            with open_display(parsed.quiet) as shown, tracking(parsed.track, shown, folder) as display:
+                more = {"display": display, "device": parsed.device, "force": parsed.force, "stop": stop}
+                results.append(run(experiment, folder, **more))
+    if parsed.json:
+        print(json.dumps(results if len(results) > 1 else results[0], indent=2))
+    else:
+        _print(results)
+    return 0
+
+
+def parse(arguments: list[str], method: Method) -> Any:
+    """The arguments of a run together with the options of its method, as one value."""
+    combined = dataclass(frozen=True, kw_only=True)(
+        type("Arguments", (method.options, RunArguments), {"__doc__": f"hibnn run: {method.name}, {method.summary}."})
+    )
+    known = {field.name.replace("_", "-") for field in fields(combined)}
+    own = sorted(field.name.replace("_", "-") for field in fields(method.options))
+    for word in arguments:
+        name = word[2:].split("=")[0].replace("_", "-")
+        if word.startswith("--") and name != "help" and name.removeprefix("no-") not in known:
+            raise UserError(f"{method.name} has no option '--{name}'; its options are --{', --'.join(own)}.")
+    if "--help" not in arguments and "-h" not in arguments:
+        for required in ("dataset", "scenario", "method"):
+            if _named(arguments, f"--{required}") is None:
+                raise UserError(f"--{required} is missing; 'hibnn run --help' lists what can be said.")
+    words = {name: _named(arguments, f"--{name}") for name in ("preset", "dataset", "scenario")}
+    scenario = Scenario.parse(words["scenario"] or "task")
+    chosen = preset(words["preset"] or "default", method.name, words["dataset"] or "", scenario)
+    missing = dict.fromkeys(("dataset", "scenario", "method"), tyro.MISSING)
+    return tyro.cli(combined, prog="hibnn run", args=arguments, default=combined(**missing, **chosen), config=CONFIG)
+
+
+def _named(arguments: list[str], flag: str) -> str | None:
+    """The value of a flag, before everything is parsed: the method decides which options exist."""
+    for word, following in zip(arguments, [*arguments[1:], ""], strict=True):
+        if word == flag:
+            return following
+        if word.startswith(flag + "="):
+            return word.split("=", 1)[1]
+    return None
+
+
+def _experiment(parsed: Any, method: Method, seed: int) -> Experiment:
+    options = method.options(**{field.name: getattr(parsed, field.name) for field in fields(method.options)})
+    own = {"method": method.name, "scenario": Scenario.parse(parsed.scenario), "options": options, "seed": seed}
+    others = {field.name: getattr(parsed, field.name) for field in fields(Experiment) if field.name not in own}
+    return Experiment(**own, **others)
+
+
+def _check_device(device: str) -> None:
+    available = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if not available[device]:
+        raise UserError(f"this machine has no {device} device: use --device cpu.")
+
+
+def _print(results: list[dict[str, Any]]) -> None:
+    console = Console()
+    for result in results:
+        title = f"{result['method']} on {result['dataset']}, {result['scenario']} scenario, seed {result['seed']}"
+        console.print(matrix_table(result["accuracy_matrix"], title))
+        console.print(_line(result), highlight=False)
+
+
+def _line(result: dict[str, Any]) -> str:
+    parts = [f"accuracy {100 * result['acc']:.2f} %"]
+    for name, label in (("forgetting", "forgetting"), ("task_inference_accuracy", "tasks inferred rightly")):
+        if result[name] is not None:
+            parts.append(f"{label} {100 * result[name]:.2f} %")
+    return ", ".join([*parts, f"{result['seconds']:.1f} s"])

@@ -1,0 +1,116 @@
+"""`hibnn search`: find good options on validation data, run the best on fresh seeds, write a preset file."""
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import tyro
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from hibnn.errors import UserError
+from hibnn.files.atomic import atomic_write
+from hibnn.files.toml import to_toml
+from hibnn.runs.select import mean_and_error
+from hibnn.sweeps.engines import Engine, engine
+from hibnn.sweeps.space import Problem, read_problem
+from hibnn.sweeps.sweep import Outcome, sweep
+
+
+@dataclass(frozen=True)
+class SearchArguments:
+    """Search the space in a TOML file by validation accuracy; started again, it goes on where it stopped."""
+
+    file: tyro.conf.Positional[Path]
+    trials: int = 20
+    """how many trials, those of earlier calls included"""
+    workers: int = os.cpu_count() or 1
+    """processes, each with one torch thread"""
+    engine: Engine = "local"
+    """local: processes of this machine; dask: a Dask cluster, by default one of processes of this machine"""
+    address: str | None = None
+    """a running Dask scheduler (tcp://...), whose workers must see the same folder"""
+    sampler: Literal["random", "tpe"] = "random"
+    """random, as in the paper; or tpe, which learns from earlier trials and gives up those below the median"""
+    out: Path | None = None
+    """folder for the trials and the preset file best.toml (default: runs/search/NAME)"""
+
+
+def main(arguments: list[str]) -> int:
+    """Search, run the best setting on fresh seeds, write it."""
+    parsed = tyro.cli(SearchArguments, prog="hibnn search", args=arguments)
+    if parsed.trials < 1 or parsed.workers < 1:
+        raise UserError("trials and workers must be at least 1.")
+    if parsed.address is not None and parsed.engine != "dask":
+        raise UserError("--address is that of a Dask scheduler: add --engine dask.")
+    problem = read_problem(parsed.file)
+    out = parsed.out or Path("runs/search") / problem.name
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with (
+        Progress(*columns, console=console, disable=not console.is_terminal) as progress,
+        engine(parsed.engine, parsed.workers, parsed.address) as (executor, _),
+    ):
+        path, line = find_best(problem, parsed, out, executor, progress)
+    console.print(f"{line}; written to {path}.", highlight=False, markup=False, soft_wrap=True)
+    return 0
+
+
+def find_best(
+    problem: Problem, parsed: SearchArguments, out: Path, executor: Executor, progress: Progress
+) -> tuple[Path, str]:
+    """The preset file of the best setting, and a line about it."""
+    from hibnn.sweeps.search import TrialOutcome, search
+
+    bar = progress.add_task("trials", total=parsed.trials)
+
+    def show(outcome: TrialOutcome) -> None:
+        progress.advance(bar)
+        said = outcome.error if outcome.accuracy is None else f"{100 * outcome.accuracy:.2f} %"
+        progress.console.print(f"trial {outcome.number}, {_words(outcome.chosen)}: {said}", highlight=False)
+
+    best = search(problem, parsed.trials, out, executor, workers=parsed.workers, sampler=parsed.sampler, on_done=show)
+    accuracies = fresh(problem, best.params, out, executor, progress)
+    count = f"{parsed.trials} trial{'s' * (parsed.trials > 1)}"
+    line = f"best of {count}: {_words(best.params)}, {100 * (best.value or 0):.2f} % on validation data"
+    if accuracies:
+        mean, error = mean_and_error(accuracies)
+        spread = "" if error is None else f" ± {100 * error:.2f}"
+        line += f", {100 * mean:.2f}{spread} % over {len(accuracies)} fresh seed{'s' * (len(accuracies) > 1)}"
+    path = out / "best.toml"
+    with atomic_write(path) as temporary:
+        temporary.write_text(to_toml(_preset(problem, best.params), f"{problem.name}, {line}"))
+    return path, line
+
+
+def fresh(
+    problem: Problem, chosen: dict[str, Any], out: Path, executor: Executor, progress: Progress
+) -> Sequence[float]:
+    """Validation accuracies of a setting on seeds that took no part in its choice."""
+    bar = progress.add_task("fresh seeds", total=len(problem.seeds))
+
+    def show(outcome: Outcome) -> None:
+        progress.advance(bar)
+        if outcome.error is not None:
+            progress.console.print(f"seed {outcome.experiment.seed} failed: {outcome.error}", highlight=False)
+
+    experiments = [problem.experiment(chosen, seed) for seed in problem.seeds]
+    outcomes = sweep(experiments, out / "fresh", executor, show)
+    return [outcome.result["acc"] for outcome in outcomes if outcome.result is not None]
+
+
+def _preset(problem: Problem, chosen: dict[str, Any]) -> dict[str, Any]:
+    """The content of a preset file: every option that the search fixed or found."""
+    own = vars(problem.experiment(chosen).options)
+    options = {name: value for name, value in (problem.fixed | chosen).items() if name in own}
+    head = {name: problem.fixed[name] for name in ("method", "dataset", "scenario")}
+    return {**head, "preset": problem.fixed.get("preset", "default"), "options": options}
+
+
+def _words(chosen: dict[str, Any]) -> str:
+    return " ".join(
+        f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}" for name, value in chosen.items()
+    )

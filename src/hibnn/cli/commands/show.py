@@ -1,0 +1,122 @@
+"""`hibnn show`: one run in the terminal, its settings, its state, its accuracies and its curves."""
+
+import json as json_module
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tyro
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from hibnn.cli.display import matrix_table
+from hibnn.errors import UserError
+from hibnn.files.atomic import read_json
+from hibnn.runs.curves import read_metrics, series, sparkline
+from hibnn.runs.index import results
+from hibnn.runs.record import METRICS, Record, read_record
+
+FILES = ("config", "env", "status", "result")
+
+
+@dataclass(frozen=True)
+class ShowArguments:
+    """Show a run."""
+
+    run: tyro.conf.Positional[str]
+    """folder of the run, or a part of its name that only one run below the root has"""
+    root: Path = Path("runs")
+    """where to look for a name"""
+    json: bool = False
+    """print everything that is known as JSON"""
+
+
+def main(arguments: list[str]) -> int:
+    """Print a run."""
+    parsed = tyro.cli(ShowArguments, prog="hibnn show", args=arguments, config=(tyro.conf.FlagCreatePairsOff,))
+    folder = find_run(parsed.run, parsed.root)
+    record = read_record(folder)
+    if record is None:
+        raise UserError(f"{folder} holds a config.json, but not a run's.")
+    contents = {name: _read(folder / f"{name}.json") for name in FILES}
+    rows = read_metrics(folder / "metrics.jsonl")
+    if parsed.json:
+        print(json_module.dumps({"run": str(folder), **record, **contents, "metrics": rows}, indent=2))
+        return 0
+    console = Console(highlight=False)
+    _print_facts(console, folder, record, contents)
+    matrix = (contents["result"] or {}).get("accuracy_matrix") if record["status"] == "done" else None
+    if matrix:
+        _print_accuracies(console, matrix)
+    for name, values in series(rows).items():
+        numbers = [value for value in values if value is not None]
+        console.print(f"{name:>12}  {sparkline(values)}  {numbers[0]:.4g} → {numbers[-1]:.4g}", markup=False)
+    return 0
+
+
+def find_run(text: str, root: Path) -> Path:
+    """A run by its folder, or by a part of its name."""
+    if any((Path(text) / f"{name}.json").exists() for name in FILES):
+        return Path(text)
+    if not root.is_dir():
+        raise UserError(f"{text} is no run folder, and there is no folder {root} to look for the name in (--root).")
+    names = [record["run"] for record in results(root)]
+    found = [name for name in names if name == text or name.endswith(f"/{text}")]
+    found = found or [name for name in names if text in name]
+    if not found:
+        raise UserError(f"no run in {root} has '{text}' in its name; 'hibnn runs --each' lists them.")
+    if len(found) > 1:
+        shown = ", ".join(found[:5]) + (", ..." if len(found) > 5 else "")
+        raise UserError(f"'{text}' stands for {len(found)} runs ({shown}): say more of the name.")
+    return root / found[0]
+
+
+def _print_facts(console: Console, folder: Path, record: Record, contents: dict[str, Any]) -> None:
+    reason = f", {record['reason']}" if record["reason"] else ""
+    settings = (f"{name} {record[name]}" for name in ("method", "dataset", "scenario", "granularity", "seed"))
+    numbers = (f"{name} {_number(record[name])}" for name in METRICS if record[name] is not None)
+    config = contents["config"] if isinstance(contents["config"], dict) else {}
+    state = contents["status"] if isinstance(contents["status"], dict) else {}
+    lines = {
+        "run": str(folder),
+        "status": f"{record['status']}{reason}",
+        "settings": ", ".join(settings),
+        "changed": record["changed"] or "nothing, all options at their defaults",
+        "options": _pairs(config.get("options")),
+        "environment": _pairs(contents["env"]) or "not recorded",
+        "times": _pairs({name: value for name, value in state.items() if name not in ("status", "message")}),
+        "result": ", ".join(numbers),
+    }
+    table = Table.grid(padding=(0, 2))
+    table.add_column(justify="right", min_width=12, style="bold")
+    table.add_column(overflow="fold")
+    for name, text in lines.items():
+        if text:
+            table.add_row(name, escape(text))
+    console.print(table)
+
+
+def _print_accuracies(console: Console, matrix: list[list[float | None]]) -> None:
+    console.print(matrix_table(matrix, "accuracy in %"))
+    for task in range(len(matrix)):
+        column = [row[task] for row in matrix]
+        values = " ".join(f"{100 * value:.1f}" for value in column if value is not None)
+        console.print(f"{f'task {task + 1}':>12}  {sparkline(column)}  {values} %", markup=False)
+
+
+def _pairs(values: Any) -> str:
+    plain = values.items() if isinstance(values, dict) else ()
+    return ", ".join(f"{name} {value}" for name, value in plain)
+
+
+def _number(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+
+
+def _read(path: Path) -> Any:
+    """The content of a file, or None where there is none that can be read (its record says so)."""
+    try:
+        return read_json(path)
+    except (OSError, ValueError):
+        return None

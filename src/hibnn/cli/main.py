@@ -1,0 +1,75 @@
+"""The command line: finds the command, and turns what goes wrong into one sentence and an exit code."""
+
+import importlib
+import sys
+import traceback
+from collections.abc import Sequence
+
+from hibnn import __version__
+from hibnn.errors import Interruption, UserError, unknown
+
+COMMANDS = {
+    "demo": "watch a network learn five tasks in sequence (under a minute)",
+    "fit": "teach a model one more file of your own (CSV, Parquet, NPZ)",
+    "predict": "answers for a file, with probability, uncertainty and task",
+    "inspect": "what a model knows: tasks, classes, neurons, size, calibration",
+    "export": "write a model as ONNX",
+    "run": "learn a benchmark with a method and write the result",
+    "sweep": "run everything a TOML file describes, over all cores",
+    "search": "find good options on validation data, and write them as a preset",
+    "runs": "list runs, grouped over seeds",
+    "show": "show one run: settings, state, accuracies, curves",
+    "compare": "compare two methods seed by seed",
+    "evaluate": "judge a finished run in another scenario or with another inference",
+    "prune": "see how accurate finished runs stay as weights are taken away",
+    "figures": "draw every figure that stored runs allow",
+    "tables": "write the paper's tables with our numbers beside them",
+    "report": "write one page with everything stored runs say",
+    "watch": "serve that page on this machine while runs go on",
+    "methods": "list the methods, what each stores, and its options",
+    "data": "list, fetch and verify data sets",
+    "bench": "measure how long a training step takes",
+}
+USAGE = (
+    "usage: hibnn COMMAND [options]\n\n"
+    + "\n".join(f"  {name:<9} {summary}" for name, summary in COMMANDS.items())
+    + "\n\n'hibnn COMMAND --help' lists a command's options; '--debug' shows the traceback of an error."
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Entry point of `hibnn`: exit code 0 when done, 2 for what the user can put right, 1 for our own faults."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in words
+    words = [word for word in words if word != "--debug"]
+    try:
+        code = dispatch(words)
+    except UserError as error:
+        code = _report(str(error), 2, debug)
+    except Interruption as interruption:
+        code = _report(str(interruption), interruption.code, debug)
+    except KeyboardInterrupt:
+        code = _report("interrupted.", 130, debug)
+    except Exception as error:
+        code = _report(f"internal error, {type(error).__name__}: {error} (--debug shows where).", 1, debug)
+    sys.exit(code)
+
+
+def dispatch(words: list[str]) -> int:
+    """Run a command and return its exit code."""
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(USAGE)
+        return 0
+    if words[0] == "--version":
+        print(f"hibnn {__version__}")
+        return 0
+    if words[0] not in COMMANDS:
+        raise unknown("command", words[0], COMMANDS)
+    return importlib.import_module(f"hibnn.cli.commands.{words[0]}").main(words[1:])
+
+
+def _report(sentence: str, code: int, debug: bool) -> int:
+    if debug:
+        traceback.print_exc()
+    print(f"hibnn: {sentence}", file=sys.stderr)
+    return code

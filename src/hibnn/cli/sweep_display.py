@@ -1,0 +1,82 @@
+"""What a person sees while a sweep goes on: a live table on a terminal, a line a run elsewhere."""
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from hibnn.runs.experiment import Experiment
+from hibnn.sweeps.sweep import Outcome
+
+
+class SweepDisplay:
+    """Counts what was started and what came of it, and draws itself."""
+
+    def __init__(self, console: Console, total: int, workers: int) -> None:
+        self.console, self.total, self.workers = console, total, workers
+        self.running: dict[str, tuple[Experiment, float]] = {}
+        self.counts: Counter[str] = Counter()
+        self.seconds: list[float] = []
+
+    def start(self, experiment: Experiment) -> None:
+        """A run was handed to a worker."""
+        self.running[experiment.digest] = (experiment, time.monotonic())
+
+    def done(self, outcome: Outcome) -> None:
+        """A run has come to its end, or was found at it."""
+        self.counts[outcome.status] += 1
+        started = self.running.pop(outcome.experiment.digest, None)
+        if started is not None:
+            self.seconds.append(time.monotonic() - started[1])
+        if started is not None or outcome.result is None:
+            self.console.print(_line(outcome), highlight=False, markup=False)
+
+    @property
+    def summary(self) -> str:
+        """How many runs ended in which way."""
+        parts = [f"{self.counts['done']} runs done", f"{self.counts['failed']} failed"]
+        parts += [f"{self.counts['diverged']} diverged"] if self.counts["diverged"] else []
+        parts += [f"{self.counts['elsewhere']} being run elsewhere"] if self.counts["elsewhere"] else []
+        return ", ".join(parts)
+
+    @property
+    def time_left(self) -> str:
+        """From the mean time of the runs so far."""
+        if not self.seconds:
+            return "time left unknown"
+        left = (self.total - self.counts.total()) * sum(self.seconds) / len(self.seconds) / self.workers
+        return f"about {time.strftime('%H:%M:%S', time.gmtime(left))} left"
+
+    def __rich__(self) -> RenderableType:
+        table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+        for experiment, started in list(self.running.values()):
+            where = f"{experiment.method} on {experiment.dataset}, {experiment.scenario}"
+            table.add_row("running", where, f"seed {experiment.seed}", f"{time.monotonic() - started:.0f} s")
+        state = f"{self.counts.total()}/{self.total}: {self.summary}, {len(self.running)} running, {self.time_left}"
+        bar = ProgressBar(total=max(1, self.total), completed=self.counts.total(), width=40)
+        return Group(table, bar, Text(state))
+
+
+@contextmanager
+def open_sweep_display(total: int, workers: int) -> Iterator[SweepDisplay]:
+    """The display that suits where standard error goes."""
+    console = Console(stderr=True)
+    display = SweepDisplay(console, total, workers)
+    if console.is_terminal:
+        with Live(get_renderable=display.__rich__, console=console, refresh_per_second=2, transient=True):
+            yield display
+    else:
+        yield display
+    console.print(f"{display.summary}.", highlight=False)
+
+
+def _line(outcome: Outcome) -> str:
+    if outcome.result is None:
+        return f"{outcome.folder.name}: {outcome.status}, {outcome.error}"
+    return f"{outcome.folder.name}: {100 * outcome.result['acc']:.2f} % in {outcome.result['seconds']:.0f} s"

@@ -1,0 +1,1 @@
+"""Files of every kind we write or read ourselves: atomic writes, JSON, TOML, tensors with metadata."""

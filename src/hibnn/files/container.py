@@ -1,0 +1,73 @@
+"""Tensors and metadata in one safetensors file with a checksum over both. Nothing in it can execute.
+
+The metadata are a single entry, because safetensors writes several in random order: equal contents are equal files. The
+checksum finds what was cut or changed on its way. (It is no signature: whoever rewrites a file on purpose can rewrite
+the sum.)
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from hibnn.files.atomic import write_bytes
+
+ENTRY = "hibnn"
+
+
+class DamagedError(Exception):
+    """The file is none of ours, or cannot be read as one."""
+
+
+@dataclass(frozen=True)
+class Container:
+    """What a file says of itself (its format, a version), its metadata as JSON, and its tensors."""
+
+    header: dict[str, Any]
+    metadata: str
+    tensors: dict[str, Tensor]
+
+    @property
+    def intact(self) -> bool:
+        """Whether metadata and tensors are those that were written."""
+        return self.header.get("sha256") == checksum(self.metadata, self.tensors)
+
+
+def write_container(path: Path, header: Mapping[str, Any], metadata: str, tensors: Mapping[str, Tensor]) -> None:
+    """Write a file, complete or not at all."""
+    stored = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
+    entry = json.dumps({**header, "sha256": checksum(metadata, stored), "metadata": metadata})
+    write_bytes(path, save(stored, metadata={ENTRY: entry}))
+
+
+def read_container(path: Path) -> Container:
+    """Read a file back; whether it is `intact` is for the reader to ask, once it knows the format."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            header = json.loads((file.metadata() or {})[ENTRY])
+            metadata = header.pop("metadata")
+            tensors = {name: file.get_tensor(name) for name in file.offset_keys()}
+    except FileNotFoundError:
+        raise
+    except (SafetensorError, OSError) as error:
+        raise DamagedError(str(error)) from None
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise DamagedError("it does not say what it is") from None
+    return Container(header, metadata, tensors)
+
+
+def checksum(metadata: str, tensors: Mapping[str, Tensor]) -> str:
+    """SHA-256 of the metadata and of every tensor with its name, type and shape."""
+    total = hashlib.sha256(metadata.encode())
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        total.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        total.update(tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    return total.hexdigest()

@@ -1,0 +1,1 @@
+"""Layers, networks and likelihoods; they know nothing of tasks, benchmarks or runs."""

@@ -1,0 +1,81 @@
+"""A linear layer whose weights and biases are independent Gaussians.
+
+    q(W) = N(mean, exp(log_variance)),    a = x W    =>    a ~ N(x mean, x^2 exp(log_variance))
+
+Activations are drawn from their own Gaussian, with noise for each example (local reparameterisation, Kingma et al.
+2015).
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from hibnn.distributions.normal import total_kl_normal
+
+
+class BayesianLinear(nn.Module):
+    """Posterior parameters and prior buffers of a layer; the last row of each holds the biases."""
+
+    prior_mean: Tensor
+    prior_log_variance: Tensor
+
+    def __init__(self, mean: Float[Tensor, "inputs+1 outputs"], log_variance: float, prior_variance: float) -> None:
+        super().__init__()
+        self.mean = nn.Parameter(mean)
+        self.log_variance = nn.Parameter(torch.full_like(mean, log_variance))
+        self.register_buffer("prior_mean", torch.zeros_like(mean))
+        self.register_buffer("prior_log_variance", torch.full_like(mean, prior_variance).log())
+
+    def forward(self, x: Float[Tensor, "batch inputs"], noise: Float[Tensor, "*draws batch outputs"]) -> Tensor:
+        """Activations for standard normal `noise`; leading dimensions of the noise are independent draws."""
+        return _LocalSample.apply(x, self.mean, self.log_variance, noise)  # pyright: ignore[reportReturnType]
+
+    def kl(self) -> Float[Tensor, ""]:
+        """KL(q(W) || p(W)), summed over weights and biases."""
+        return total_kl_normal(self.mean, self.log_variance, self.prior_mean, self.prior_log_variance)
+
+    def posterior_becomes_prior(self) -> None:
+        """Sequential Bayes: the next task starts from what this one ended with."""
+        self.prior_mean.copy_(self.mean.detach())
+        self.prior_log_variance.copy_(self.log_variance.detach())
+
+
+def gaussian_start(inputs: int, outputs: int, init_std: float, generator: torch.Generator) -> Tensor:
+    """Means of a new layer: weights N(0, init_std^2) cut at two deviations, biases zero."""
+    mean = torch.zeros(inputs + 1, outputs, device=generator.device)
+    if init_std > 0:
+        limit = 2 * init_std
+        nn.init.trunc_normal_(mean[:-1], std=init_std, a=-limit, b=limit, generator=generator)
+    return mean
+
+
+class _LocalSample(torch.autograd.Function):
+    """a = x m + sqrt(x^2 v) * noise, with the variance never stored twice and the backward pass in six products."""
+
+    @staticmethod
+    def forward(ctx, x, mean, log_variance, noise):
+        variance = log_variance.exp()
+        location = torch.addmm(mean[-1], x, mean[:-1])
+        scale = torch.addmm(variance[-1], x * x, variance[:-1]).sqrt_()
+        ctx.save_for_backward(x, mean, variance, scale, noise)
+        return torch.addcmul(location, scale, noise)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient):  # pyright: ignore[reportIncompatibleMethodOverride]
+        x, mean, variance, scale, noise = ctx.saved_tensors
+        by_variance = gradient * noise
+        if gradient.ndim > 2:
+            draws = tuple(range(gradient.ndim - 2))
+            gradient, by_variance = gradient.sum(draws), by_variance.sum(draws)
+        by_variance.div_(scale).mul_(0.5)
+        to_mean, to_variance = torch.empty_like(mean), torch.empty_like(variance)
+        torch.mm(x.T, gradient, out=to_mean[:-1])
+        torch.sum(gradient, 0, out=to_mean[-1])
+        torch.mm((x * x).T, by_variance, out=to_variance[:-1])
+        torch.sum(by_variance, 0, out=to_variance[-1])
+        to_x = None
+        if ctx.needs_input_grad[0]:
+            to_x = torch.addcmul(gradient @ mean[:-1].T, by_variance @ variance[:-1].T, x, value=2)
+        return to_x, to_mean, to_variance.mul_(variance), None

@@ -1,0 +1,91 @@
+"""Masks over single weights: an Indian buffet whose customers are a layer's inputs and whose dishes are its units.
+
+    v_k ~ Kumaraswamy(a_k, b_k),    log pi_k = sum_{i<=k} log v_i
+    z_dk ~ Concrete(p_dk + log pi_k, temperature),    under the prior v_k ~ Beta(alpha, 1) and p_dk = 0
+
+(Kumar et al. 2021). One set of sticks serves all inputs. At the prior's temperature the KL of a mask depends neither
+on the temperature nor on the sticks: it is that of two logistic variables p apart,
+
+    KL(z_dk) = p coth(p / 2) - 2.
+"""
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from torch.nn.functional import softplus
+
+from hibnn.distributions.concrete import sample
+from hibnn.distributions.kumaraswamy import kl_kumaraswamy, sample_log_kumaraswamy
+from hibnn.distributions.stick_breaking import log_probabilities
+from hibnn.nn.layers.buffet import inverse_softplus
+
+OFF = 1e-10
+"""What stands for a mask of zero where a logarithm is taken."""
+
+
+class WeightMasks(nn.Module):
+    """What a layer has learned about its masks in the current task, and the concentration of its prior."""
+
+    alpha: Tensor
+
+    def __init__(self, inputs: int, units: int, alpha: float) -> None:
+        super().__init__()
+        self.p = nn.Parameter(torch.empty(inputs, units))
+        self.raw = nn.Parameter(torch.empty(2, units))
+        self.register_buffer("alpha", torch.tensor(float(alpha)))
+        self.restart()
+
+    @torch.no_grad()
+    def restart(self) -> None:
+        """Where every task begins: p = 0, a = alpha + 1 and b = 2."""
+        self.p.zero_()
+        self.raw.copy_(inverse_softplus(torch.stack([self.alpha + 1, torch.full_like(self.alpha, 2.0)]))[:, None])
+
+    def concentrations(self) -> Float[Tensor, "2 units"]:
+        return softplus(self.raw)
+
+    def sample(self, temperature: float, generator: torch.Generator) -> Float[Tensor, "inputs units"]:
+        """Relaxed masks, reparameterised."""
+        a, b = self.concentrations()
+        log_pi = log_probabilities(sample_log_kumaraswamy(a, b, (), generator))
+        return sample(self.p + log_pi, temperature, generator)[1]
+
+    @torch.no_grad()
+    def rounded(self, temperature: float, draws: int, generator: torch.Generator) -> Bool[Tensor, "inputs units"]:
+        """True where the mean of many masks exceeds one half."""
+        total = torch.zeros_like(self.p)
+        for _ in range(draws):
+            total += self.sample(temperature, generator)
+        return total > draws / 2
+
+    def kl_sticks(self) -> Float[Tensor, ""]:
+        a, b = self.concentrations()
+        return kl_kumaraswamy(a, b, self.alpha, 1.0).sum()
+
+    def kl_masks(self) -> Float[Tensor, ""]:
+        return kl_logistic(self.p).sum()
+
+    @torch.no_grad()
+    def raise_alpha(self) -> None:
+        """The next prior expects as many units as any stick of this task does, and never fewer than before."""
+        self.alpha.copy_(torch.maximum(self.alpha, self.concentrations()[0].max()))
+
+
+def with_biases(z: Tensor) -> Float[Tensor, "inputs+1 units"]:
+    """Masks of weights and, in the last row, of biases: a bias is as much on as the most open of its unit's weights."""
+    return torch.cat([z, z.amax(0, keepdim=True)])
+
+
+def masked(mean: Tensor, log_variance: Tensor, z: Float[Tensor, "inputs units"]) -> tuple[Tensor, Tensor]:
+    """Mean and log variance of z w for Gaussian weights and biases w."""
+    z = with_biases(z)
+    return mean * z, log_variance + 2 * z.clamp(min=OFF).log()
+
+
+def kl_logistic(shift: Tensor) -> Tensor:
+    """KL between two logistic variables of scale one that lie `shift` apart: s coth(s / 2) - 2, elementwise."""
+    small = shift.abs() < 0.5
+    square = shift.square()
+    series = square / 6 * (1 - square / 60 * (1 - square / 42 * (1 - square / 40)))
+    far = torch.where(small, torch.ones_like(shift), shift)
+    return torch.where(small, series, far / torch.tanh(far / 2) - 2)

@@ -1,0 +1,123 @@
+"""A Bayesian multi-layer perceptron whose neurons are switched by masks.
+
+h_j = relu(h_{j-1} W_j) * z_j,    logits = h_J W_head        (paper, section 2.4; each W with its biases)
+"""
+
+from collections.abc import Sequence
+from functools import reduce
+from itertools import pairwise
+from typing import cast
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from hibnn.nn.layers.buffet import Buffet
+from hibnn.nn.layers.linear import BayesianLinear, gaussian_start
+from hibnn.nn.networks.heads import HeadedNetwork, Layout
+
+
+class BayesianMLP(HeadedNetwork):
+    """Bayesian layers, a head for each task or one for all, and the buffet that sizes the hidden layers (or None)."""
+
+    def __init__(
+        self,
+        inputs: int,
+        widths: Sequence[int],
+        layout: Layout,
+        buffet: Buffet | None,
+        *,
+        log_variance: float,
+        prior_variance: float,
+        init_std: float,
+        head_init_std: float = 0.0,
+        generator: torch.Generator,
+    ) -> None:
+        super().__init__()
+        sizes = [inputs, *widths]
+        self.layout, self.buffet, self.inputs = layout, buffet, inputs
+        self.log_variance, self.prior_variance = log_variance, prior_variance
+        self.head_init_std = head_init_std
+        self.body = nn.ModuleList(
+            self._layer(gaussian_start(below, above, init_std, generator)) for below, above in pairwise(sizes)
+        )
+        self.heads = nn.ModuleList()
+        self.noise = nn.ModuleList()
+        """of a regression: the Gaussian likelihood of each head"""
+
+    def add_head(self, outputs: int, generator: torch.Generator) -> None:
+        """A head with the first prior.
+
+        Its means should start at zero: with random ones an old head reads noise from neurons that only a later task
+        switches on.
+        """
+        if self.layout is not Layout.SHARED or len(self.heads) == 0:
+            below = self.widths[-1] if self.widths else self.inputs
+            self.heads.append(self._layer(gaussian_start(below, outputs, self.head_init_std, generator)))
+
+    @property
+    def widths(self) -> list[int]:
+        """Neurons in each hidden layer."""
+        return [layer.mean.shape[1] for layer in self.hidden_layers()]
+
+    def hidden_layers(self) -> list[BayesianLinear]:
+        return [cast(BayesianLinear, layer) for layer in self.body]
+
+    def every_head(self) -> list[BayesianLinear]:
+        return [cast(BayesianLinear, one) for one in self.heads]
+
+    def heads_of(self, head: int) -> list[BayesianLinear]:
+        """The heads whose outputs belong together when `head` answers."""
+        if self.layout is Layout.GROWING:
+            return self.every_head()
+        return [cast(BayesianLinear, self.heads[0 if self.layout is Layout.SHARED else head])]
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch inputs"],
+        head: int,
+        masks: Sequence[Float[Tensor, "rows units"]] | None,
+        generator: torch.Generator | None,
+        draws: int = 1,
+    ) -> Float[Tensor, "rows outputs"]:
+        """Logits for `draws` independent draws of the weights: rows = draws x batch, draw by draw.
+
+        Without a generator the weights are at their means.
+        """
+        rows = self.features(x, masks, generator, draws)
+        fresh = 1 if len(self.body) > 0 else draws
+        logits = [_draw(one, rows, fresh, generator) for one in self.heads_of(head)]
+        return logits[0] if len(logits) == 1 else torch.cat(logits, -1)
+
+    def features(
+        self, x: Tensor, masks: Sequence[Tensor] | None, generator: torch.Generator | None, draws: int = 1
+    ) -> Float[Tensor, "rows units"]:
+        """The last hidden layer, as `forward` draws it."""
+        for number, layer in enumerate(self.hidden_layers()):
+            x = _draw(layer, x, draws if number == 0 else 1, generator).relu()
+            if masks is not None:
+                x = x * masks[number]
+        return x
+
+    def kl_weights(self, head: int) -> Float[Tensor, ""]:
+        """KL of the weights that `head` uses; every other head is still at its prior, where its KL is zero."""
+        return reduce(torch.add, [layer.kl() for layer in (*self.hidden_layers(), *self.heads_of(head))])
+
+    def posterior_becomes_prior(self) -> None:
+        """Sequential Bayes, for weights and sticks."""
+        for layer in (*self.body, *self.heads):
+            cast(BayesianLinear, layer).posterior_becomes_prior()
+        if self.buffet is not None:
+            self.buffet.posterior_becomes_prior()
+
+    def _layer(self, mean: Tensor) -> BayesianLinear:
+        return BayesianLinear(mean, self.log_variance, self.prior_variance)
+
+
+def _draw(layer: BayesianLinear, x: Tensor, draws: int, generator: torch.Generator | None) -> Tensor:
+    shape = (draws, len(x), layer.mean.shape[1])
+    if generator is None:
+        noise = torch.zeros(shape, device=x.device, dtype=x.dtype)
+    else:
+        noise = torch.randn(shape, generator=generator, device=x.device, dtype=x.dtype)
+    return layer(x, noise[0]) if draws == 1 else layer(x, noise).flatten(0, 1)

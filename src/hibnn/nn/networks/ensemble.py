@@ -1,0 +1,102 @@
+"""A posterior as a fixed ensemble of networks: the same input always has the same answer, whatever stands beside it.
+
+    h = relu(x m + sqrt(x^2 s^2) e_d) z_d,    d = 1 .. draws
+
+Each draw d has noise e_d for every unit and masks z_d that all examples share. For one example this is exactly a draw
+of its activations (local reparameterisation), so averages over draws have the distribution they have with noise of an
+example's own; and it is a plain function of x that can be stored and exported.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from hibnn.nn.layers.linear import BayesianLinear
+from hibnn.nn.layers.masks import Relaxation, hard
+from hibnn.nn.networks.bayesian import BayesianMLP
+
+
+class DrawnLinear(nn.Module):
+    """A Bayesian layer with the noise of each draw, or at its means where there is no noise."""
+
+    mean: Tensor
+    variance: Tensor
+    noise: Tensor
+
+    def __init__(self, layer: BayesianLinear, noise: Float[Tensor, "draws outputs"] | None) -> None:
+        super().__init__()
+        self.drawn = noise is not None
+        self.register_buffer("mean", layer.mean.detach().clone())
+        if noise is not None:
+            self.register_buffer("variance", layer.log_variance.detach().exp())
+            self.register_buffer("noise", noise[:, None])
+
+    def forward(self, x: Tensor) -> Tensor:
+        location = x @ self.mean[:-1] + self.mean[-1]
+        if not self.drawn:
+            return location
+        scale = ((x * x) @ self.variance[:-1] + self.variance[-1]).sqrt()
+        return location + scale * self.noise
+
+
+class Ensemble(nn.Module):
+    """Hidden layers shared by all heads, with masks and noise for each draw."""
+
+    def __init__(
+        self, body: Sequence[DrawnLinear], heads: Sequence[DrawnLinear], masks: Sequence[Float[Tensor, "draws units"]]
+    ) -> None:
+        super().__init__()
+        self.body = nn.ModuleList(body)
+        self.heads = nn.ModuleList(heads)
+        for layer, mask in enumerate(masks):
+            self.register_buffer(f"mask_{layer}", mask[:, None])
+
+    def activations(self, x: Float[Tensor, "batch inputs"]) -> list[Float[Tensor, "draws batch units"]]:
+        """Every hidden layer before its mask."""
+        layers: list[Tensor] = []
+        for number, layer in enumerate(self.body):
+            layers.append(layer(x).relu())
+            x = layers[-1] * getattr(self, f"mask_{number}")
+        return layers
+
+    def forward(self, x: Float[Tensor, "batch inputs"], heads: Sequence[int]) -> list[Tensor]:
+        """The outputs of each head asked for, (draws, batch, outputs)."""
+        for number, layer in enumerate(self.body):
+            x = layer(x).relu() * getattr(self, f"mask_{number}")
+        return [self.heads[head](x) for head in heads]
+
+
+def drawn(network: BayesianMLP, draws: int, relaxation: Relaxation, generator: torch.Generator) -> Ensemble:
+    """So many draws from the posterior of weights, sticks and masks."""
+
+    def layer(one: BayesianLinear) -> DrawnLinear:
+        shape = (draws, one.mean.shape[1])
+        return DrawnLinear(one, torch.randn(shape, generator=generator, device=one.mean.device))
+
+    with torch.no_grad():
+        if network.buffet is None:
+            masks = [torch.ones(draws, layer.mean.shape[1]) for layer in network.hidden_layers()]
+        else:
+            odds = network.buffet.sample_log_odds(draws, generator)
+            masks = [hard(relaxation.location(one), draws, generator) for one in odds]
+        return Ensemble(
+            [layer(one) for one in network.hidden_layers()], [layer(one) for one in network.every_head()], masks
+        )
+
+
+def at_the_means(network: BayesianMLP) -> Ensemble:
+    """One network: weights at their means, masks at their expectations."""
+    pi = expected_masks(network)
+    body, heads = network.hidden_layers(), network.every_head()
+    return Ensemble(
+        [DrawnLinear(one, None) for one in body], [DrawnLinear(one, None) for one in heads], [one[None] for one in pi]
+    )
+
+
+def expected_masks(network: BayesianMLP) -> list[Float[Tensor, " units"]]:
+    """E[pi] of every hidden layer: ones where the width is fixed."""
+    if network.buffet is None:
+        return [torch.ones(layer.mean.shape[1]) for layer in network.hidden_layers()]
+    return network.buffet.expected_pi()

@@ -1,0 +1,56 @@
+"""A Bayesian network whose hidden weights are switched one by one.
+
+h_j = relu(h_{j-1} (z_j * W_j)),    logits = h_J W_head        (Kumar et al. 2021; each W with its biases)
+"""
+
+from collections.abc import Sequence
+from typing import cast
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from hibnn.distributions.normal import kl_normal
+from hibnn.nn.layers.weight_masks import WeightMasks, masked
+from hibnn.nn.networks.bayesian import BayesianMLP
+from hibnn.nn.networks.heads import HeadedNetwork
+
+
+class MaskedNetwork(HeadedNetwork):
+    """A Bayesian network with what is learned about the masks of its hidden weights."""
+
+    def __init__(self, bayesian: BayesianMLP, alpha: float) -> None:
+        super().__init__()
+        self.bayesian = bayesian
+        sizes = [layer.mean.shape for layer in bayesian.hidden_layers()]
+        self.masks = nn.ModuleList(WeightMasks(rows - 1, units, alpha) for rows, units in sizes)
+
+    def add_head(self, outputs: int, generator: torch.Generator) -> None:
+        self.bayesian.add_head(outputs, generator)
+
+    def each_mask(self) -> list[WeightMasks]:
+        return [cast(WeightMasks, one) for one in self.masks]
+
+    def forward(
+        self,
+        x: Float[Tensor, "batch inputs"],
+        head: int,
+        masks: Sequence[Float[Tensor, "inputs units"]],
+        generator: torch.Generator,
+        draws: int = 1,
+    ) -> Float[Tensor, "rows outputs"]:
+        """Logits for `draws` draws of the weights under the masks: rows = draws x batch, draw by draw."""
+        changed: dict[str, Tensor] = {}
+        for number, (layer, z) in enumerate(zip(self.bayesian.hidden_layers(), masks, strict=True)):
+            mean, log_variance = masked(layer.mean, layer.log_variance, z)
+            changed |= {f"body.{number}.mean": mean, f"body.{number}.log_variance": log_variance}
+        return functional_call(self.bayesian, changed, (x, head, None, generator, draws))
+
+    def kl_weights(self, head: int, held: Sequence[Bool[Tensor, "rows units"]]) -> Float[Tensor, ""]:
+        """KL of the hidden weights and biases that are held, and of a head; each counts once."""
+        total = self.bayesian.heads_of(head)[0].kl()
+        for layer, mask in zip(self.bayesian.hidden_layers(), held, strict=True):
+            kl = kl_normal(layer.mean, layer.log_variance, layer.prior_mean, layer.prior_log_variance)
+            total = total + (kl * mask).sum()
+        return total

@@ -1,0 +1,129 @@
+"""A run's folder.
+
+    config.json   the experiment, its digest and the version of hibnn      lock              held while it runs
+    env.json      versions, machine, threads, device, commit               metrics.jsonl      a line an epoch and a task
+    status.json   pending, running, done, diverged or failed               structure.safetensors    masks of each task
+    checkpoint.safetensors, checkpoint.previous.safetensors                while it is unfinished
+    result.json, model.safetensors, predictions.safetensors                once it is done; result.json is written last
+
+Every file is complete or absent, metrics.jsonl grows by lines, and nothing in the folder is ever unpickled.
+"""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hibnn import __version__
+from hibnn.benchmarks import Benchmark
+from hibnn.errors import UserError
+from hibnn.files.atomic import atomic_write, read_json, write_json, writing_to
+from hibnn.learners import State
+from hibnn.runs.checkpoint import read_state, write_state
+from hibnn.runs.environment import environment
+from hibnn.runs.experiment import Experiment
+from hibnn.runs.metrics_log import MetricsLog
+from hibnn.runs.status import Status, write_status
+
+CHECKPOINT, PREVIOUS = "checkpoint.safetensors", "checkpoint.previous.safetensors"
+NEXT = ".checkpoint.part"
+STALE = (CHECKPOINT, PREVIOUS, "structure.safetensors", "predictions.safetensors", "model.safetensors")
+
+
+class RunFolder:
+    """Reads and writes the files of one run."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.log = MetricsLog(path / "metrics.jsonl")
+
+    def finished(self, experiment: Experiment) -> dict[str, Any] | None:
+        """The result if the run is done; a folder with another experiment in it, or a damaged result, is refused."""
+        result = _read(self.path / "result.json")
+        config = _read(self.path / "config.json")
+        for content in (result, config):
+            if content is not None and content.get("experiment") != experiment.digest:
+                raise UserError(f"{self.path} holds another experiment: choose another --out, or add --force.")
+        return result
+
+    def announce(self, experiment: Experiment) -> None:
+        """Make the folder of a run that waits for its turn."""
+        if not (self.path / "status.json").exists():
+            with writing_to(self.path):
+                self._write_config(experiment)
+                write_status(self.path, Status.PENDING)
+
+    def open(self, experiment: Experiment, tasks: Benchmark, device: str, force: bool) -> None:
+        """Write what the run is made of; `force` throws away what was there."""
+        with writing_to(self.path):
+            for part in self.path.glob(".*.part"):  # left by a process that was killed; we hold the lock
+                part.unlink(missing_ok=True)
+            if force:
+                self.clear()
+            self._write_config(experiment)
+            write_json(self.path / "env.json", environment(device))
+            for name, array in tasks.arrays.items():
+                with atomic_write(self.path / f"{name}.npy") as temporary, temporary.open("wb") as file:
+                    np.save(file, array, allow_pickle=False)
+
+    def clear(self) -> None:
+        """Remove every trace of an earlier run, the result first."""
+        for name in ("result.json", *STALE):
+            (self.path / name).unlink(missing_ok=True)
+        self.log.clear()
+
+    def save(self, experiment: Experiment, state: State) -> None:
+        """Write a checkpoint and keep the one before it."""
+        with writing_to(self.path):
+            metadata = state.metadata | {"experiment": experiment.digest, "metrics": self.log.position()}
+            write_state(self.path / NEXT, State(state.tensors, metadata))
+            if (self.path / CHECKPOINT).exists():
+                os.replace(self.path / CHECKPOINT, self.path / PREVIOUS)
+            os.replace(self.path / NEXT, self.path / CHECKPOINT)
+
+    def resume(self, experiment: Experiment, note: Callable[[str], None]) -> State | None:
+        """The newest checkpoint that is whole and fits; without one the folder is cleared for a new start."""
+        found = [self.path / name for name in (CHECKPOINT, PREVIOUS) if (self.path / name).exists()]
+        for path in found:
+            try:
+                state = read_state(path)
+                if state.metadata.get("experiment") != experiment.digest:
+                    raise UserError(f"{path} is no checkpoint of this experiment.")
+                self.log.go_back(state.metadata["metrics"])
+                return state
+            except UserError as error:
+                note(str(error).split(";")[0].rstrip("."))
+        if found:
+            note(f"no checkpoint in {self.path} can be used: the run starts from the beginning")
+        with writing_to(self.path):
+            self.clear()
+        return None
+
+    def finish(self, states: dict[str, State], result: dict[str, Any]) -> None:
+        """Write what came out, the result last, and remove the checkpoints."""
+        with writing_to(self.path):
+            for name, state in states.items():
+                if state.tensors:
+                    write_state(self.path / f"{name}.safetensors", state)
+            write_json(self.path / "result.json", result)
+            for name in (CHECKPOINT, PREVIOUS):
+                (self.path / name).unlink(missing_ok=True)
+
+    def _write_config(self, experiment: Experiment) -> None:
+        content = experiment.as_json() | {"hibnn": __version__, "experiment": experiment.digest}
+        write_json(self.path / "config.json", content)
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    """A JSON object, or None where there is no file."""
+    try:
+        content = read_json(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} is damaged ({error}): add --force to run again from the beginning.") from None
+    if not isinstance(content, dict):
+        raise UserError(f"{path} is damaged (no JSON object): add --force to run again from the beginning.")
+    return content

@@ -1,0 +1,93 @@
+"""`predictions.safetensors`: what the finished model says of every test example, for later analysis.
+
+For each task n: `task{n}.probabilities` (float16), `.targets`, `.entropy`, `.expected_entropy`, `.label_correct`,
+`.class_correct` and, where the task is inferred, `.task_correct`; with out-of-distribution data also `ood{n}.entropy`
+and `ood{n}.expected_entropy` under the head of task n.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from hibnn.benchmarks import Benchmark
+from hibnn.datasets import load
+from hibnn.errors import DivergedError, UserError
+from hibnn.evaluation import metrics
+from hibnn.evaluation.evaluate import TaskEvaluation
+from hibnn.evaluation.metrics import Metric, Undefined
+from hibnn.learners import Learner, Prediction
+from hibnn.tasks.predict import outlier_scores
+from hibnn.tasks.task_inference import TaskInference
+
+OOD_EXAMPLES = 2000
+
+
+def stored_predictions(last: Sequence[TaskEvaluation], ood: Sequence[Prediction]) -> dict[str, Tensor]:
+    """The tensors of the file."""
+    kept: dict[str, np.ndarray | Tensor] = {}
+    for number, one in enumerate(last):
+        values = {
+            "probabilities": one.probabilities.astype(np.float16),
+            "targets": one.targets.astype(np.int16),
+            "entropy": one.entropy,
+            "expected_entropy": one.expected_entropy,
+            "label_correct": one.label_correct,
+            "class_correct": one.class_correct,
+            "task_correct": one.task_correct,
+        }
+        kept |= {f"task{number}.{name}": value for name, value in values.items() if value is not None}
+    for number, prediction in enumerate(ood):
+        kept[f"ood{number}.entropy"] = prediction.entropy
+        kept[f"ood{number}.expected_entropy"] = prediction.expected_entropy
+    return {name: torch.as_tensor(value) for name, value in kept.items()}
+
+
+def check_predictions(last: Sequence[TaskEvaluation]) -> None:
+    """Stop a run whose model answers with something else than numbers."""
+    for number, one in enumerate(last):
+        if not np.isfinite(one.probabilities).all():
+            raise DivergedError(f"the predictions for task {number + 1} became non-finite: lower --learning-rate.")
+
+
+def ood_inputs(name: str | None, tasks: Benchmark) -> np.ndarray | None:
+    """The first test inputs of a out-of-distribution data set, which must have the benchmark's size."""
+    if name is None:
+        return None
+    dataset = load(name)
+    if dataset.test_x.shape[1] != tasks.inputs:
+        raise UserError(
+            f"{name} has {dataset.test_x.shape[1]} numbers an example and {tasks.name} has {tasks.inputs}: "
+            "choose a out-of-distribution data set of the same size."
+        )
+    return np.divide(dataset.test_x[:OOD_EXAMPLES], dataset.scale, dtype=np.float32)
+
+
+def ood_predictions(learner: Learner, tasks: int, ood: np.ndarray | None) -> list[Prediction]:
+    """What is said of out-of-distribution data under the head of each task."""
+    if ood is None:
+        return []
+    return [
+        learner.predict(ood, min(number, learner.task), learner.setting.generator("foreign", number))
+        for number in range(tasks)
+    ]
+
+
+def ood_auroc_of(
+    last: Sequence[TaskEvaluation],
+    others: Sequence[Prediction],
+    inference: TaskInference | None,
+    ood: np.ndarray | None,
+) -> Metric:
+    """How well a density tells all tasks' own test data from out-of-distribution data.
+
+    Without a density: how well predictive entropy tells each task's own, under the task's head.
+    """
+    if ood is None:
+        return Undefined("no out-of-distribution data set was named (--ood)")
+    if inference is not None and inference.has_density:
+        known = np.concatenate([one.outlier_scores for one in last if one.outlier_scores is not None])
+        return metrics.ood_auroc(known, outlier_scores(inference, inference.joint(torch.from_numpy(ood))).numpy())
+    pairs = zip(last, others, strict=True)
+    return float(np.mean([metrics.ood_auroc(own.entropy, other.entropy.cpu().numpy()) for own, other in pairs]))

@@ -1,0 +1,43 @@
+"""How a run is judged and its tasks are told apart, apart from what learns what: the words of `hibnn run`."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from hibnn.benchmarks import EvaluateOn
+from hibnn.evaluation.evaluate import Score
+from hibnn.tasks.density.density import DensityOptions, Of
+from hibnn.tasks.task_inference import Mixing, TaskInferenceName
+
+Heads = Literal["auto", "multi", "single"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationProtocol:
+    """Who infers the task and how, the layout of heads, and which data are judged."""
+
+    granularity: str = "sample"
+    """where a head must be inferred: for each sample, batch:n, or once for a task's whole test set"""
+    score: Score = "predictive"
+    """which entropy: of the averaged prediction, or of a draw on average (the paper's)"""
+    task_inference: TaskInferenceName = "entropy"
+    """what tells the task: a head's entropy, its mutual information, or a density over inputs"""
+    mixing: Mixing = "soft"
+    """soft: all heads answer, weighted by calibrated probabilities of their tasks; hard: the likeliest task's head"""
+    density_components: int = DensityOptions.components
+    """at most so many Gaussians a class; 1: a single one, exact in any experiences"""
+    density_rank: int = DensityOptions.rank
+    """at most so many factors each"""
+    density_power: float = DensityOptions.power
+    """a density sees every input raised to this power; 4 suits bright signs on a noisy ground"""
+    density_standardise: bool = DensityOptions.standardise
+    """bring every example to mean 0 and deviation 1 before its density; for images"""
+    density_of: Of = "inputs"
+    """densities of inputs, or of the network's last hidden layer, which goes on changing as later tasks are learned"""
+    heads: Heads = "auto"
+    """multi: a head a task; single: one head, shared (domain) or growing (class)"""
+    tasks: int | None = None
+    """only the first tasks; permuted-mnist makes as many as asked for (default 5)"""
+    evaluate_on: EvaluateOn = "test"
+    """validation: hold out a part of the training data and evaluate on it"""
+    ood: str | None = None
+    """a data set of the same size, for the AUROC of out-of-distribution detection"""

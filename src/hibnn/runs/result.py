@@ -1,0 +1,107 @@
+"""From evaluations to the numbers of `result.json`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from hibnn.benchmarks import Benchmark, Scenario
+from hibnn.evaluation import metrics
+from hibnn.evaluation.evaluate import TaskEvaluation
+from hibnn.evaluation.metrics import Metric, Undefined
+from hibnn.runs.experiment import Experiment
+
+
+@dataclass
+class Record:
+    """What a run collects as it goes on, a value a task; plain values, so that a checkpoint can hold it."""
+
+    accuracies: list[list[float]] = field(default_factory=list)
+    active_units: list[list[float] | None] = field(default_factory=list)
+    active_counts: list[list[float] | None] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+
+    def matrix(self, tasks: int) -> np.ndarray:
+        """R[i, j]: accuracy after task i on task j, NaN where there was nothing to evaluate."""
+        matrix = np.full((tasks, tasks), np.nan)
+        for number, row in enumerate(self.accuracies):
+            matrix[number, : len(row)] = row
+        return matrix
+
+
+def summarise(
+    experiment: Experiment,
+    benchmark: Benchmark,
+    record: Record,
+    last: Sequence[TaskEvaluation],
+    parameters: int,
+    inference_numbers: int,
+    ood_auroc: Metric,
+) -> dict[str, Any]:
+    """The content of result.json; undefined metrics are null and their reasons stand under `undefined`."""
+    matrix = record.matrix(len(benchmark.tasks))
+    measured = _measure(benchmark, matrix, last) | {"ood_auroc": ood_auroc}
+    return {
+        "method": experiment.method,
+        "dataset": experiment.dataset,
+        "scenario": str(experiment.scenario),
+        "granularity": experiment.granularity,
+        "task_inference": experiment.task_inference,
+        "seed": experiment.seed,
+        **{name: None if isinstance(value, Undefined) else float(value) for name, value in measured.items()},
+        "accuracy_matrix": [[None if np.isnan(value) else float(value) for value in row] for row in matrix],
+        "active_units": record.active_units[-1],
+        "active_units_per_task": record.active_units,
+        "active_counts_per_task": record.active_counts,
+        "parameters": parameters + inference_numbers,
+        "inference_parameters": inference_numbers,
+        "seconds": float(sum(record.seconds)),
+        "seconds_per_task": record.seconds,
+        "evaluated_on": experiment.evaluate_on,
+        "experiment": experiment.digest,
+        "undefined": {name: value.reason for name, value in measured.items() if isinstance(value, Undefined)},
+    }
+
+
+def last_row_metrics(benchmark: Benchmark, last: Sequence[TaskEvaluation]) -> dict[str, Any]:
+    """What can be said from the evaluation after the last task alone."""
+    measured = {"acc": float(np.mean([one.accuracy(benchmark.scenario) for one in last]))} | _measure_last(
+        benchmark, last
+    )
+    plain = {name: None if isinstance(value, Undefined) else float(value) for name, value in measured.items()}
+    return plain | {"accuracies": [one.accuracy(benchmark.scenario) for one in last]}
+
+
+def _measure(benchmark: Benchmark, matrix: np.ndarray, last: Sequence[TaskEvaluation]) -> dict[str, Metric]:
+    chance = np.array([1 / len(task.classes) for task in benchmark.tasks])
+    return {
+        "acc": metrics.average_accuracy(matrix),
+        "bwt": metrics.backward_transfer(matrix),
+        "fwt": metrics.forward_transfer(matrix, chance),
+        "forgetting": metrics.forgetting(matrix),
+        "average_incremental_accuracy": metrics.average_incremental_accuracy(matrix),
+    } | _measure_last(benchmark, last)
+
+
+def _measure_last(benchmark: Benchmark, last: Sequence[TaskEvaluation]) -> dict[str, Metric]:
+    probabilities = np.concatenate([one.probabilities for one in last])
+    targets = np.concatenate([one.targets for one in last])
+    measured: dict[str, Metric] = {
+        "task_inference_accuracy": _task_inference(last),
+        "within_task": float(np.mean([one.within_correct.mean() for one in last])),
+        "ece": metrics.expected_calibration_error(probabilities, targets),
+        "nll": metrics.negative_log_likelihood(probabilities, targets),
+        "gibbs_accuracy": float(np.mean([one.gibbs_accuracy for one in last])),
+    }
+    if benchmark.scenario is Scenario.CLASS:
+        measured["acc_label"] = float(np.mean([one.label_correct.mean() for one in last]))
+        measured["acc_label_and_task"] = float(np.mean([one.class_correct.mean() for one in last]))
+    return measured
+
+
+def _task_inference(row: Sequence[TaskEvaluation]) -> Metric:
+    inferred = [one.task_correct.mean() for one in row if one.task_correct is not None]
+    if not inferred:
+        return Undefined("no task is inferred: it is given, or one head serves all tasks")
+    return float(np.mean(inferred))

@@ -1,0 +1,95 @@
+"""One run: learn the tasks of a benchmark in turn, evaluate after each, write what came out.
+
+A run with a folder is never lost: started again with the same experiment it goes on from its last checkpoint and ends
+with the same numbers; finished, it is only read.
+"""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hibnn.benchmarks import Benchmark, benchmark
+from hibnn.cli.display import Display, Silent
+from hibnn.datasets.reporting import report
+from hibnn.evaluation.evaluate import TaskEvaluation
+from hibnn.learners import State
+from hibnn.runs.experiment import Experiment
+from hibnn.runs.folder import RunFolder
+from hibnn.runs.lock import run_lock
+from hibnn.runs.predictions import ood_auroc_of, ood_inputs, ood_predictions, stored_predictions
+from hibnn.runs.result import summarise
+from hibnn.runs.status import track_status
+from hibnn.runs.trainer import Stop, Trainer, new_learner
+
+__all__ = ["load_tasks", "new_learner", "run"]
+
+
+def run(
+    experiment: Experiment,
+    folder: Path | None = None,
+    *,
+    display: Display | None = None,
+    device: str = "cpu",
+    force: bool = False,
+    stop: Stop = lambda: None,
+    patience: float = 0.0,
+) -> dict[str, Any]:
+    """Run an experiment and return its result; with a folder, write it there, or read it if it is there already.
+
+    `stop` is asked after every epoch; a signal's number ends the run there, with a checkpoint. `patience` is how many
+    seconds to wait for another process that is at work on the same run.
+    """
+    start = time.perf_counter()
+    store = None if folder is None else RunFolder(folder)
+    if store is not None and not force:
+        finished = store.finished(experiment)
+        if finished is not None:
+            return finished
+    tasks = load_tasks(experiment)
+    ood = ood_inputs(experiment.ood, tasks)
+    trainer = Trainer(experiment, tasks, new_learner(experiment, tasks, device), store, stop)
+
+    display = display or Silent()
+    if store is None:
+        return conclude(trainer, trainer.learn_all(display), ood)[0]
+    with run_lock(store.path, patience):
+        finished = None if force else store.finished(experiment)  # by another process, a moment ago
+        if finished is not None:
+            return finished
+        with track_status(store.path, time.perf_counter() - start) as notes:
+            store.open(experiment, tasks, device, force)
+            state = store.resume(experiment, notes.append)
+            for note in notes:
+                report(note)
+            if state is not None:
+                trainer.resume(state)
+            result, states = conclude(trainer, trainer.learn_all(display), ood)
+            store.finish(states, result)
+            return result
+
+
+def conclude(
+    trainer: Trainer, last: list[TaskEvaluation], ood: np.ndarray | None
+) -> tuple[dict[str, Any], dict[str, State]]:
+    """The result of a trainer that is at its end, and what else is kept of it, by file name."""
+    experiment, learner, inference = trainer.experiment, trainer.learner, trainer.inference
+    others = ood_predictions(learner, len(last), ood)
+    auroc = ood_auroc_of(last, others, inference, ood)
+    stored = inference.parameter_count() if inference else 0
+    result = summarise(experiment, trainer.benchmark, trainer.record, last, learner.parameter_count(), stored, auroc)
+    metadata = {"scenario": str(experiment.scenario), "ood": experiment.ood}
+    predictions = State(stored_predictions(last, others), metadata)
+    return result, {"model": trainer.state(), "predictions": predictions, "structure": State(trainer.structure, {})}
+
+
+def load_tasks(experiment: Experiment) -> Benchmark:
+    """The tasks an experiment learns."""
+    return benchmark(
+        experiment.dataset,
+        experiment.scenario,
+        seed=experiment.seed,
+        tasks=experiment.tasks,
+        evaluate_on=experiment.evaluate_on,
+    )

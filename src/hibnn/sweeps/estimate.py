@@ -1,0 +1,157 @@
+"""How long runs will take, before they do: a few steps of each kind of run are measured and multiplied up.
+
+    seconds = sum over tasks of  epochs x examples x (seconds an example)  +  evaluation on every task so far
+
+A stand-in benchmark of random numbers has as many tasks, inputs and classes as the real one but few examples. The
+learner goes through it for real, one epoch for every phase of a task (maximum likelihood, then Bayes; DEN's stages), so
+costs that grow from task to task (joint training, EWC's anchors, GEM's memories) are measured as they grow. What is
+measured is processor time on one thread, which is what a run takes where every worker has a core to itself.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+
+import numpy as np
+import torch
+
+from hibnn.benchmarks import WHOLE_SETS, Benchmark, LazySplit, Task
+from hibnn.benchmarks.difficulty import SEQUENCE
+from hibnn.benchmarks.permuted import TRAINING_IMAGES
+from hibnn.datasets.recipes import RECIPES
+from hibnn.evaluation.evaluate import Granularity, evaluate
+from hibnn.learners import Learner
+from hibnn.runs.experiment import Experiment
+from hibnn.runs.run import new_learner
+
+BATCHES, TEST_EXAMPLES = 3, 64
+HELD_OUT = 0.1
+"""The share of training data that validation takes."""
+
+
+@dataclass(frozen=True)
+class TaskSize:
+    """How large one task is."""
+
+    train: int
+    test: int
+    inputs: int
+    classes: int
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds of one run."""
+
+    training: float
+    evaluation: float
+
+    @property
+    def total(self) -> float:
+        return self.training + self.evaluation
+
+
+def estimate(experiments: Sequence[Experiment], track: Callable[[list[str]], Iterable[str]] = iter) -> list[Cost]:
+    """The cost of each experiment; experiments that differ in seeds and rates alone are measured once.
+
+    `track` may wrap the list of what must be measured, to show progress.
+    """
+    torch.set_num_threads(1)
+    kinds = {_kind(experiment): experiment for experiment in experiments}
+    measured = {kind: measure(kinds[kind]) for kind in track(list(kinds))}
+    return [measured[_kind(experiment)] for experiment in experiments]
+
+
+def wall_clock(costs: Iterable[Cost], workers: int) -> float:
+    """Seconds until all are done: shared evenly, but never less than the longest."""
+    totals = [cost.total for cost in costs]
+    return max(sum(totals) / workers, max(totals, default=0.0))
+
+
+def measure(experiment: Experiment) -> Cost:
+    """The cost of a run, from a small one of the same kind."""
+    sizes = task_sizes(experiment)
+    small = max(BATCHES * experiment.options.batch_size, getattr(experiment.options, "memory", 0))
+    stand_in = _stand_in(experiment, sizes, small)
+    learner = new_learner(experiment, stand_in)
+    granularity = Granularity.parse(experiment.granularity)
+    training = evaluation = 0.0
+    for number, (size, task) in enumerate(zip(sizes, stand_in.tasks, strict=True)):
+        scale = size.train / small
+        learner.begin(task)
+        if number == 0:
+            learner.epoch(0)  # the first steps of a process are slow
+        epochs = [
+            count * _seconds(lambda start=start: learner.epoch(start)) for start, count in _phases(learner, experiment)
+        ]
+        training += scale * (sum(epochs) + _seconds(learner.end))
+        spent = _seconds(lambda: evaluate(learner, stand_in, granularity, experiment.score))
+        evaluation += spent * size.test / TEST_EXAMPLES
+    return Cost(training, evaluation)
+
+
+def task_sizes(experiment: Experiment) -> list[TaskSize]:
+    """What the benchmark's tasks hold, without loading data: classes are taken to be of one size."""
+    name = experiment.dataset
+    if name == "permuted-mnist":
+        test = RECIPES["mnist"].test
+        return [TaskSize(TRAINING_IMAGES, test, 784, 10)] * (experiment.tasks or 5)
+    if name == "difficulty":
+        parts = [(source, len(pair), 32 * 32) for source, pair in SEQUENCE]
+    elif name in WHOLE_SETS:
+        parts = [(name, 10, math.prod(RECIPES[name].shape))]
+    else:
+        source = name.removeprefix("split-")
+        parts = [(source, 2, math.prod(RECIPES[source].shape))] * 5
+    sizes = [_size(experiment, *part) for part in parts]
+    return sizes[: experiment.tasks]
+
+
+def _size(experiment: Experiment, source: str, classes: int, inputs: int) -> TaskSize:
+    train, test = (round(count * classes / 10) for count in (RECIPES[source].train, RECIPES[source].test))
+    if experiment.evaluate_on == "validation":
+        held_out = round(HELD_OUT * train)
+        return TaskSize(train - held_out, held_out, inputs, classes)
+    return TaskSize(train, test, inputs, classes)
+
+
+def _stand_in(experiment: Experiment, sizes: Sequence[TaskSize], examples: int) -> Benchmark:
+    random = np.random.default_rng(0)
+    x = random.random((max(examples, TEST_EXAMPLES), sizes[0].inputs), dtype=np.float32)
+
+    def experience(count: int, classes: int) -> LazySplit:
+        return LazySplit(x, np.arange(count), random.integers(classes, size=count))
+
+    tasks, first = [], 0
+    for size in sizes:
+        labels = tuple(range(first, first + size.classes))
+        first += size.classes
+        tasks.append(
+            Task("random", labels, experience(examples, size.classes), experience(TEST_EXAMPLES, size.classes))
+        )
+    permuted = experiment.dataset == "permuted-mnist"
+    return Benchmark(experiment.dataset, experiment.scenario, tuple(tasks), single_domain_head=permuted)
+
+
+def _phases(learner: Learner, experiment: Experiment) -> list[tuple[int, int]]:
+    """Epochs at which something new may begin in a task, each with how many epochs follow before the next."""
+    options, last = experiment.options, learner.epochs
+    starts = {0, getattr(options, "likelihood_epochs", 0), *range(0, last, options.epochs)}
+    edges = [*sorted(start for start in starts if start < last), last]
+    return [(start, stop - start) for start, stop in pairwise(edges)]
+
+
+def _seconds(action: Callable[[], object]) -> float:
+    start = time.process_time()
+    action()
+    return time.process_time() - start
+
+
+def _kind(experiment: Experiment) -> str:
+    """What decides the cost: everything but the seed and the options that are rates or strengths."""
+    options = {name: value for name, value in asdict(experiment.options).items() if not isinstance(value, float)}
+    factor = getattr(experiment.options, "first_task_factor", 1.0)
+    settings = asdict(experiment) | {"seed": 0, "options": options, "first_task_factor": factor}
+    return str(settings)

@@ -1,0 +1,85 @@
+"""Many runs from one file: the product of the lists in a TOML file.
+
+seeds = [0, 1, 2]
+[[grid]]                       # as many as needed
+method = ["vcl", "ibnn"]       # every list multiplies
+dataset = "split-mnist"
+scenario = "task"
+width = [50, 100]              # anything else is an option of the method
+
+[quick]                        # what --quick puts in the place of seeds and settings
+seeds = [0]
+epochs = 1                     # a method that has no such option does without it
+tasks = 2                      # at most
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from hibnn.benchmarks import WHOLE_SETS, Scenario
+from hibnn.errors import UserError
+from hibnn.files.toml import read_toml
+from hibnn.learners import find_method
+from hibnn.learners.presets import options_for
+from hibnn.runs.experiment import Experiment
+
+KEYS = {field.name for field in fields(Experiment)} - {"options", "seed"}
+
+
+def read_sweep(path: Path, seeds: Sequence[int] = (), quick: bool = False) -> list[Experiment]:
+    """The experiments a file describes, each once; `seeds` replaces its own, `quick` what its [quick] table names."""
+    content = read_toml(path)
+    grids = content.get("grid", [])
+    if not grids:
+        raise UserError(f"{path} describes no runs: it needs at least one [[grid]] table.")
+    if quick and "quick" not in content:
+        raise UserError(f"{path} has no [quick] table, which --quick needs.")
+    changes = dict(content["quick"]) if quick else {}
+    own_seeds = changes.pop("seeds", content.get("seeds", [0]))
+    cells = [_quicker(cell, changes) for grid in grids for cell in _product(grid)]
+    experiments = [new_experiment(cell, seed) for cell in cells for seed in (list(seeds) or own_seeds)]
+    return list({experiment.digest: experiment for experiment in experiments}.values())
+
+
+def new_experiment(cell: dict[str, Any], seed: int) -> Experiment:
+    """One experiment from plain values: a preset's options, changed by every name that is not the experiment's own."""
+    for required in ("method", "dataset", "scenario"):
+        if required not in cell:
+            raise UserError(f"a grid must name its {required}.")
+    method = find_method(cell["method"])
+    own = {field.name for field in fields(method.options)}
+    changes = {
+        name: tuple(v) if isinstance(v, list) else v for name, v in cell.items() if name not in KEYS | {"preset"}
+    }
+    for name in changes:
+        if name not in own:
+            raise UserError(f"{method.name} has no option '{name}'; its options are {', '.join(sorted(own))}.")
+    known: dict[str, Any] = {name: value for name, value in cell.items() if name in KEYS}
+    known["scenario"] = Scenario.parse(cell["scenario"])
+    options = options_for(method.name, cell["dataset"], cell.get("preset", "default"), known["scenario"], **changes)
+    return Experiment(**known, options=options, seed=seed)
+
+
+def folder_of(experiment: Experiment, out: Path) -> Path:
+    """A readable name that no other experiment has."""
+    name = f"{experiment.method}-{experiment.dataset}-{experiment.scenario}-s{experiment.seed}-{experiment.digest[:8]}"
+    return out / name
+
+
+def _product(grid: dict[str, Any]) -> Iterable[dict[str, Any]]:
+    lists = {name: value if isinstance(value, list) else [value] for name, value in grid.items()}
+    return (dict(zip(lists, values, strict=True)) for values in product(*lists.values()))
+
+
+def _quicker(cell: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """A cell with the changes that make sense for its method and data set."""
+    known = KEYS | {"preset"} | {field.name for field in fields(find_method(cell["method"]).options)}
+    if cell.get("dataset") in WHOLE_SETS:
+        known -= {"tasks"}
+    wanted = {name: value for name, value in changes.items() if name in known}
+    if "tasks" in wanted and "tasks" in cell:
+        wanted["tasks"] = min(wanted["tasks"], cell["tasks"])
+    return cell | wanted

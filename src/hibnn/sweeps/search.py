@@ -1,0 +1,204 @@
+"""Searching options: Optuna proposes, any `concurrent.futures.Executor` runs, validation accuracy decides.
+
+Trials are kept in a journal of JSON lines, `study.jsonl`, and their runs in folders beside it. Started again, a search
+takes up the trials that were running when it stopped and goes on to the asked number. The values of trial n come from a
+random stream of its own, so an interrupted random search proposes the same trials as one in a single go.
+
+With `tpe`, a trial is given up after a task if its accuracy so far is below the median of earlier trials at that task.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from filelock import FileLock, Timeout
+
+from hibnn.cli.display import Silent
+from hibnn.errors import GivenUpError, UserError
+from hibnn.runs.experiment import Experiment
+from hibnn.runs.run import run
+from hibnn.sweeps.space import Problem, Range
+from hibnn.sweeps.sweep import folder_of
+
+try:
+    import optuna
+    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend
+    from optuna.trial import FrozenTrial, Trial, TrialState
+except ImportError:
+    raise UserError("searching needs optuna: pip install 'hibnn[search]'.") from None
+
+SamplerName = Literal["random", "tpe"]
+JOURNAL = "study.jsonl"
+SEED = 0
+"""Seed of every trial's run; the proposals have streams of their own."""
+
+
+@dataclass(frozen=True)
+class TrialOutcome:
+    """What became of a trial: its validation accuracy, or the sentence that says why there is none."""
+
+    number: int
+    chosen: dict[str, Any]
+    accuracy: float | None
+    pruned: bool = False
+    error: str | None = None
+
+
+def search(
+    problem: Problem,
+    trials: int,
+    out: Path,
+    executor: Executor,
+    *,
+    workers: int = 1,
+    sampler: SamplerName = "random",
+    on_done: Callable[[TrialOutcome], None] = lambda outcome: None,
+) -> FrozenTrial:
+    """Run trials until there are so many, those of earlier calls included, and return the best."""
+    with exclusive(out):
+        study = open_study(out, problem, sampler)
+        proposals = _proposals(study, problem, sampler, trials)
+        pending: dict[Future[Any], Trial] = {}
+        while True:
+            while len(pending) < workers and (trial := next(proposals, None)) is not None:
+                arguments = (problem.experiment(trial.params, SEED), out, trial.number, sampler == "tpe")
+                pending[executor.submit(run_trial, *arguments)] = trial
+            if not pending:
+                break
+            for future in wait(pending, return_when=FIRST_COMPLETED).done:
+                trial = pending.pop(future)
+                accuracy, pruned, error = _outcome(future)
+                tell(study, trial, accuracy, pruned, error)
+                on_done(TrialOutcome(trial.number, trial.params, accuracy, pruned, error))
+        return best_trial(study)
+
+
+def open_study(out: Path, problem: Problem, sampler: SamplerName = "random") -> optuna.Study:
+    """The search in a folder, begun if need be; one of another space is refused."""
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    out.mkdir(parents=True, exist_ok=True)
+    study = _load(out)
+    about = {"problem": problem.digest, "sampler": sampler}
+    for name, value in about.items():
+        if study.user_attrs.setdefault(name, value) != value:
+            raise UserError(f"{out} holds a search with another {name}: choose another --out.")
+        study.set_user_attr(name, value)
+    return study
+
+
+def tell(study: optuna.Study, trial: Trial, accuracy: float | None, pruned: bool, error: str | None) -> None:
+    """Enter what became of a trial."""
+    if error is not None:
+        trial.set_user_attr("error", error)
+    if accuracy is not None:
+        study.tell(trial.number, accuracy)
+    else:
+        study.tell(trial.number, state=TrialState.PRUNED if pruned else TrialState.FAIL)
+
+
+def best_trial(study: optuna.Study) -> FrozenTrial:
+    """The finished trial of highest validation accuracy."""
+    finished = study.get_trials(deepcopy=False, states=[TrialState.COMPLETE])
+    if not finished:
+        reasons = [trial.user_attrs["error"] for trial in study.trials if "error" in trial.user_attrs]
+        raise UserError(f"no trial has finished ({reasons[0] if reasons else 'none was run'}).")
+    return max(finished, key=lambda trial: trial.value or 0.0)
+
+
+def run_trial(experiment: Experiment, out: Path, number: int, prune: bool) -> tuple[float | None, bool, str | None]:
+    """One trial in a worker, on one thread: its accuracy, whether it was given up, or what went wrong."""
+    torch.set_num_threads(1)
+    display = Reporter(out, number) if prune else Silent()
+    try:
+        return run(experiment, folder_of(experiment, out / "trials"), display=display)["acc"], False, None
+    except GivenUpError as error:
+        return None, True, str(error)
+    except Exception as error:  # a worker must survive whatever a run does
+        return None, False, f"{type(error).__name__}: {error}"
+
+
+def _outcome(future: Future[Any]) -> tuple[float | None, bool, str | None]:
+    try:
+        return future.result()
+    except Exception as error:  # `run_trial` raises nothing: its worker died
+        return None, False, f"its worker died ({type(error).__name__})"
+
+
+class Reporter(Silent):
+    """Enters the accuracy after each task in the journal, and gives the run up if it is below the median."""
+
+    def __init__(self, out: Path, number: int) -> None:
+        study = _load(out)
+        self.trial = Trial(study, study.trials[number]._trial_id)
+        self.known = set(study.trials[number].intermediate_values)
+        self.task = 0
+
+    def begin(self, number: int, count: int, name: str, epochs: int, done: int = 0) -> None:
+        self.task = number
+
+    def end(self, accuracies: np.ndarray, active_units: Sequence[float] | None) -> None:
+        if self.task not in self.known:
+            self.trial.report(float(accuracies[: self.task + 1].mean()), self.task)
+        if self.trial.should_prune():
+            raise GivenUpError(f"given up after task {self.task + 1}: below the median of earlier trials")
+
+
+def _load(out: Path) -> optuna.Study:
+    """The study of a folder's journal, as any process may open it."""
+    journal = out / JOURNAL
+    storage = JournalStorage(JournalFileBackend(str(journal)))
+    pruner = optuna.pruners.MedianPruner()
+    return optuna.create_study(
+        storage=storage, study_name="search", direction="maximize", load_if_exists=True, pruner=pruner
+    )
+
+
+def _proposals(study: optuna.Study, problem: Problem, sampler: SamplerName, count: int) -> Iterator[Trial]:
+    """Trials that were interrupted, then new ones up to a count, each entered in the journal when it is asked for."""
+    distributions = {name: _distribution(part) for name, part in problem.space.items()}
+    for trial in study.get_trials(states=[TrialState.RUNNING]):
+        taken_up = Trial(study, trial._trial_id)
+        if trial.params.keys() == problem.space.keys():
+            yield taken_up
+        else:
+            tell(study, taken_up, None, False, "interrupted while it was proposed")
+    while (number := len(study.get_trials(deepcopy=False))) < count:
+        seed = int(np.random.SeedSequence([SEED, number]).generate_state(1)[0])
+        study.sampler = (
+            optuna.samplers.RandomSampler(seed)
+            if sampler == "random"
+            else optuna.samplers.TPESampler(seed=seed, constant_liar=True)
+        )
+        yield study.ask(distributions)
+
+
+def _distribution(part: list[Any] | Range) -> optuna.distributions.BaseDistribution:
+    if isinstance(part, list):
+        return CategoricalDistribution(part)
+    if part.whole:
+        return IntDistribution(int(part.low), int(part.high), log=part.log)
+    return FloatDistribution(part.low, part.high, log=part.log)
+
+
+@contextlib.contextmanager
+def exclusive(out: Path) -> Iterator[None]:
+    """Only one process at a time searches in a folder; a line that a killed one left unfinished is cut off."""
+    out.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(out / "lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise UserError(f"another process is searching in {out}: wait for it, or choose another --out.") from None
+    with lock:
+        journal = out / JOURNAL
+        if journal.exists():
+            with journal.open("r+b") as file:
+                file.truncate(file.read().rfind(b"\n") + 1)
+        yield

@@ -1,0 +1,97 @@
+"""A Gaussian with a few directions of its own variance and the same noise in all others: probabilistic PCA.
+
+    N(x; mean, V diag(variances - noise) V^T + noise I)        V: orthonormal columns    (Tipping and Bishop 1999)
+
+    log N = -1/2 [ sum_k z_k^2 (1/variances_k - 1/noise) + |x - mean|^2 / noise
+                   + sum_k log variances_k + (d - q) log noise + d log 2 pi ],     z = V^T (x - mean)
+
+The inverse and the determinant never need a matrix of d x d (Woodbury). Every variance has a floor, a small share of
+the mean variance: constant pixels, repeated rows and fewer rows than dimensions leave no direction without variance.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from hibnn.tasks.density.evidence import evidence_rank
+from hibnn.tasks.density.moments import Statistics
+
+FLOOR = 0.2
+"""What is added to every variance, as a share of the noise."""
+LEAST_SHARE, LEAST = 1e-3, 1e-6
+"""The least noise: a share of the mean variance of an input, and where nothing varies."""
+
+
+@dataclass(frozen=True)
+class LowRankGaussian:
+    """Mean, orthonormal directions, the variance along each of them, and the variance along all others."""
+
+    mean: Float[Tensor, " inputs"]
+    directions: Float[Tensor, "inputs rank"]
+    variances: Float[Tensor, " rank"]
+    noise: Float[Tensor, ""]
+
+    @classmethod
+    def of_spectrum(cls, mean: Tensor, directions: Tensor, values: Tensor, total: Tensor) -> "LowRankGaussian":
+        """From the leading eigenvalues of a covariance and its trace, with the floor added.
+
+        Arguments:
+            mean: of the rows.
+            directions: the leading eigenvectors.
+            values: their eigenvalues.
+            total: the sum of all eigenvalues.
+        """
+        inputs, rank = directions.shape
+        least = LEAST_SHARE * total / inputs + LEAST
+        noise = (total - values.sum()).clamp(min=0) / max(1, inputs - rank) + least
+        return cls(mean, directions, values.clamp(min=0) + FLOOR * noise + least, (1 + FLOOR) * noise)
+
+    @classmethod
+    def of_statistics(cls, statistics: Statistics, largest: int | None = None) -> "LowRankGaussian":
+        """The density of highest likelihood, of the rank with the highest evidence among those up to `largest`."""
+        values, vectors = torch.linalg.eigh(statistics.covariance())
+        values, vectors = values.flip(0).clamp(min=0), vectors.flip(1)
+        rank = evidence_rank(values + LEAST, statistics.count, largest)
+        return cls.of_spectrum(statistics.mean, vectors[:, :rank], values[:rank], values.sum())
+
+    @property
+    def rank(self) -> int:
+        return len(self.variances)
+
+    def squares(self, x: Float[Tensor, "rows inputs"]) -> tuple[Tensor, Tensor]:
+        """z^2 along every direction, and |x - mean|^2."""
+        centred = x - self.mean
+        return (centred @ self.directions).square(), centred.square().sum(-1)
+
+    def log_density(self, x: Float[Tensor, "rows inputs"]) -> Float[Tensor, " rows"]:
+        along, whole = self.squares(x)
+        return self.log_density_of_squares(along, whole)
+
+    def log_density_of_squares(self, along: Tensor, whole: Tensor) -> Tensor:
+        """The log density from what `squares` gave, of which a smaller rank takes the first columns."""
+        inside = (along[:, : self.rank] * (1 / self.variances - 1 / self.noise)).sum(-1)
+        return -0.5 * (inside + whole / self.noise + self.log_determinant() + len(self.mean) * math.log(2 * math.pi))
+
+    def log_determinant(self) -> Float[Tensor, ""]:
+        return self.variances.log().sum() + (len(self.mean) - self.rank) * self.noise.log()
+
+    def truncate(self, rank: int) -> "LowRankGaussian":
+        """The same density with fewer directions; the variance of the others goes into the noise."""
+        if rank >= self.rank:
+            return self
+        others = len(self.mean) - self.rank
+        noise = (self.noise * others + self.variances[rank:].sum()) / (len(self.mean) - rank)
+        return LowRankGaussian(self.mean, self.directions[:, :rank], self.variances[:rank], noise)
+
+    def covariance(self) -> Float[Tensor, "inputs inputs"]:
+        """The whole matrix, for tests and small problems."""
+        low_rank = (self.directions * (self.variances - self.noise)) @ self.directions.T
+        return low_rank + self.noise * torch.eye(len(self.mean), dtype=self.mean.dtype)
+
+    def to(self, dtype: torch.dtype) -> "LowRankGaussian":
+        return LowRankGaussian(
+            self.mean.to(dtype), self.directions.to(dtype), self.variances.to(dtype), self.noise.to(dtype)
+        )

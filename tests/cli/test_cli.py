@@ -1,0 +1,126 @@
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from hibnn.cli.main import main
+
+RUN = ["run", "--dataset", "split-digits", "--scenario", "class", "--method", "finetune", "--epochs", "1", "--quiet"]
+KEYS = {
+    *(
+        "method",
+        "dataset",
+        "scenario",
+        "granularity",
+        "seed",
+        "acc",
+        "accuracy_matrix",
+        "task_inference_accuracy",
+        "bwt",
+    ),
+    *("forgetting", "ece", "nll", "active_units", "parameters", "seconds"),
+}
+
+
+def call(capsys, *words):
+    with pytest.raises(SystemExit) as exit_code:
+        main(words)
+    captured = capsys.readouterr()
+    return exit_code.value.code, captured.out, captured.err
+
+
+def test_run_writes_a_result_with_every_promised_key(capsys, tmp_path):
+    code, out, _ = call(capsys, *RUN, "--out", str(tmp_path), "--json")
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert code == 0
+    assert json.loads(out) == result
+    assert set(result) >= KEYS
+    assert 0 <= result["acc"] <= 1
+    assert result["active_units"] is None
+    assert len(result["accuracy_matrix"]) == 5
+
+
+def test_several_seeds_go_to_a_folder_each(capsys, tmp_path):
+    code, _, _ = call(capsys, *RUN, "--seeds", "0", "1", "--out", str(tmp_path))
+    results = [json.loads((tmp_path / f"seed-{seed}" / "result.json").read_text()) for seed in (0, 1)]
+    assert code == 0
+    assert [result["seed"] for result in results] == [0, 1]
+    assert results[0]["acc"] != results[1]["acc"]
+
+
+def test_a_finished_run_is_read_and_another_one_is_not_overwritten(capsys, tmp_path):
+    for _ in range(2):
+        code, _, _ = call(capsys, *RUN, "--out", str(tmp_path))
+        assert code == 0
+    first = (tmp_path / "result.json").stat().st_mtime_ns
+    code, _, err = call(capsys, *RUN, "--seed", "1", "--out", str(tmp_path))
+    assert code == 2
+    assert "another experiment" in err
+    assert (tmp_path / "result.json").stat().st_mtime_ns == first
+
+
+def changed(flag, value):
+    words = list(RUN)
+    words[words.index(flag) + 1] = value
+    return words
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (changed("--method", "finetun"), "did you mean 'finetune'"),
+        (changed("--dataset", "split-digit"), "did you mean 'split-digits'"),
+        (changed("--scenario", "classes"), "did you mean 'class'"),
+        (changed("--epochs", "-3"), "epochs must be positive"),
+        ([*RUN, "--alpha", "3"], "finetune has no option '--alpha'; its options are"),
+        ([*RUN, "--granularity", "batch:0"], "unknown granularity"),
+        ([*RUN, "--ood", "mnist"], "same size"),
+        ([*RUN, "--seed", "-1"], "negative"),
+        ([*RUN, "--threads", "0"], "threads"),
+        (["rum"], "did you mean 'run'"),
+        (["run", "--method", "joint"], "--dataset is missing"),
+    ],
+)
+def test_what_the_user_can_put_right_is_one_sentence_with_exit_code_2(capsys, tmp_path, words, hint):
+    folder = tmp_path / "out"
+    words = [*words, "--out", str(folder)] if words[0] == "run" else words
+    code, out, err = call(capsys, *words)
+    assert code == 2
+    assert hint in err
+    assert len(err.strip().splitlines()) == 1
+    assert not folder.exists()
+    assert not out
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_training(capsys, tmp_path):
+    blocker = tmp_path / "file"
+    blocker.write_text("not a folder")
+    code, _, err = call(capsys, *RUN, "--out", str(blocker / "below"))
+    assert code == 2
+    assert "choose another --out" in err
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_traceback_appears_only_with_debug(capsys):
+    assert "Traceback" not in call(capsys, *changed("--method", "x"))[2]
+    assert "Traceback" in call(capsys, *changed("--method", "x"), "--debug")[2]
+
+
+def test_permutations_are_stored_with_the_run(capsys, tmp_path):
+    import numpy as np
+
+    words = ["run", "--dataset", "permuted-mnist", "--scenario", "domain", "--method", "finetune", "--tasks", "1"]
+    call(capsys, *words, "--epochs", "1", "--width", "5", "--batch-size", "1000", "--out", str(tmp_path), "--quiet")
+    assert np.load(tmp_path / "permutations.npy", allow_pickle=False).shape == (1, 784)
+
+
+def test_the_demo_ends_with_a_matrix_a_picture_and_a_page(tmp_path):
+    command = [sys.executable, "-m", "hibnn", "demo", "--out", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "after task" in done.stdout
+    assert "task 5/5 (8/9)" in done.stderr
+    assert (tmp_path / "accuracy.png").read_bytes().startswith(b"\x89PNG")
+    assert str(tmp_path / "report.html") in done.stdout
+    assert "Split digits" in (tmp_path / "report.html").read_text(encoding="utf-8")

@@ -1,0 +1,134 @@
+import json
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from hibnn import Experiment, Scenario, UserError, options_for, run
+from hibnn.cli.display import Silent
+from hibnn.errors import GivenUpError
+from hibnn.runs import trainer as learning
+from hibnn.runs.checkpoint import read_state
+from hibnn.runs.readout import read_out
+from hibnn.runs.run import run as run_module
+from killing import KillAfter, KilledError
+
+TIMINGS = ("seconds", "seconds_per_task")
+
+
+def experiment(method="ibnn", **changes):
+    options = {"epochs": 3, "prediction_draws": 5} if method == "ibnn" else {"epochs": 3}
+    values = {"scenario": Scenario.TASK, "tasks": 3} | changes
+    return Experiment(
+        method=method, dataset="split-digits", options=options_for(method, "split-digits", **options), **values
+    )
+
+
+@pytest.fixture
+def checkpoint_every_epoch(monkeypatch):
+    monkeypatch.setattr(learning, "CHECKPOINT_SHARE", float("inf"))
+
+
+@pytest.mark.usefixtures("checkpoint_every_epoch")
+@pytest.mark.parametrize("method", ["ibnn", "joint"])
+def test_a_killed_run_goes_on_and_ends_with_the_same_numbers_and_weights(tmp_path, method):
+    whole = run(experiment(method), tmp_path / "whole")
+    for epochs in (1, 3, 2):
+        with pytest.raises(KilledError):
+            run(experiment(method), tmp_path / "killed", display=KillAfter(epochs))
+    resumed = run(experiment(method), tmp_path / "killed")
+    assert {k: v for k, v in whole.items() if k not in TIMINGS} == {
+        k: v for k, v in resumed.items() if k not in TIMINGS
+    }
+    first, second = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "killed"))
+    assert first.keys() == second.keys()
+    assert all(torch.equal(first[name], second[name]) for name in first)
+    assert not (tmp_path / "killed" / "checkpoint.safetensors").exists()
+
+
+@pytest.mark.usefixtures("checkpoint_every_epoch")
+def test_an_unfinished_run_of_another_experiment_is_refused_and_force_throws_it_away(tmp_path):
+    with pytest.raises(KilledError):
+        run(experiment(seed=1), tmp_path, display=KillAfter(2))
+    with pytest.raises(UserError, match="another experiment"):
+        run(experiment(), tmp_path)
+    result = run(experiment(), tmp_path, force=True)
+    assert result["accuracy_matrix"] == run(experiment())["accuracy_matrix"]
+
+
+def test_a_damaged_checkpoint_is_named(tmp_path):
+    (tmp_path / "checkpoint.safetensors").write_bytes(b"\x80\x04pickle")
+    with pytest.raises(UserError, match="damaged"):
+        read_state(tmp_path / "checkpoint.safetensors")
+
+
+def test_the_structure_of_every_task_is_stored(tmp_path):
+    result = run(experiment(), tmp_path)
+    structure = load_file(tmp_path / "structure.safetensors")
+    z = structure["task2.layer0.z"]
+    assert z.shape == (100, 100)
+    assert ((z >= 0) & (z <= 1)).all()
+    assert structure["task2.layer0.active"].shape == (1000,)
+    assert result["active_counts_per_task"][2][0] == structure["task2.layer0.active"].median()
+    assert len(result["active_units_per_task"]) == 3
+
+
+def test_a_finished_run_can_be_read_out_in_another_scenario(tmp_path):
+    result = run(experiment(), tmp_path)
+    same = read_out(tmp_path, Scenario.TASK, "sample")
+    assert same["acc"] == pytest.approx(result["acc"], abs=1e-9)
+    other = read_out(tmp_path, Scenario.CLASS, "task")
+    assert other["acc"] <= 1
+    assert other["task_inference_accuracy"] is not None
+    with pytest.raises(UserError, match="no finished run"):
+        read_out(tmp_path / "nothing", Scenario.TASK, "sample")
+
+
+def test_a_single_head_cannot_be_read_out_in_another_scenario(tmp_path):
+    run(experiment("finetune", scenario=Scenario.CLASS), tmp_path)
+    with pytest.raises(UserError, match="run it anew"):
+        read_out(tmp_path, Scenario.TASK, "sample")
+
+
+def test_an_experiment_survives_its_journey_through_json():
+    first = experiment()
+    second = Experiment.from_json(json.loads(json.dumps(first.as_json())))
+    assert second == first
+    assert second.digest == first.digest
+    assert experiment(seed=1).digest != first.digest
+
+
+def test_foreign_data_are_told_apart_by_entropy():
+    made = Experiment(
+        method="finetune", dataset="split-mnist", scenario=Scenario.TASK, tasks=1, ood="fashion-mnist",
+        options=options_for("finetune", "split-mnist", epochs=1),
+    )  # fmt: skip
+    result = run(made)
+    assert 0.5 < result["ood_auroc"] <= 1
+
+
+def test_undefined_metrics_are_null_and_say_why():
+    result = run(experiment("finetune", tasks=1))
+    assert result["forgetting"] is None
+    assert "forgetting" in result["undefined"]
+    assert np.isfinite(result["acc"])
+
+
+def test_the_public_names_can_be_imported():
+    import hibnn
+
+    assert hibnn.run is run_module
+    with pytest.raises(AttributeError):
+        hibnn.nonsense  # noqa: B018
+
+
+def test_a_run_that_a_search_gives_up_says_so(tmp_path):
+    class Judge(Silent):
+        def end(self, accuracies, active_units):
+            raise GivenUpError("below the median")
+
+    with pytest.raises(GivenUpError):
+        run(experiment(), tmp_path, display=Judge())
+    status = json.loads((tmp_path / "status.json").read_text())
+    assert (status["status"], status["message"]) == ("given up", "below the median")

@@ -1,0 +1,206 @@
+import json
+import tomllib
+from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from hibnn import UserError
+from hibnn.cli.display import Silent
+from hibnn.cli.main import main
+from hibnn.learners.presets import options_for
+from hibnn.sweeps import engines
+from hibnn.sweeps import search as module
+from hibnn.sweeps.search import JOURNAL, Reporter, open_study, search
+from hibnn.sweeps.space import Range, read_problem
+
+TEXT = """
+seeds = [100, 101]
+[fixed]
+method = "finetune"
+dataset = "split-digits"
+scenario = "task"
+tasks = 2
+epochs = 1
+[space]
+width = [5, 10, 20]
+batch_size = { low = 16, high = 64 }
+learning_rate = { low = 1e-4, high = 1e-1, log = true }
+"""
+
+
+@pytest.fixture
+def problem(tmp_path):
+    (tmp_path / "digits.toml").write_text(TEXT)
+    return read_problem(tmp_path / "digits.toml")
+
+
+@pytest.fixture
+def instant(monkeypatch):
+    """Runs that take no time: the wider, the better. Returns the experiments that were run."""
+    seen = []
+
+    def run(experiment, folder, display=None):
+        seen.append(experiment)
+        return {"acc": experiment.options.width / 100}
+
+    monkeypatch.setattr(module, "run", run)
+    return seen
+
+
+def find(problem, trials, out, **options):
+    with ThreadPoolExecutor(1) as executor:
+        return search(problem, trials, out, executor, **options)
+
+
+def choices(out, problem):
+    return [trial.params for trial in open_study(out, problem).trials]
+
+
+@pytest.mark.usefixtures("instant")
+def test_every_trial_lies_in_the_space_and_the_best_is_returned(problem, tmp_path):
+    best = find(problem, 30, tmp_path / "out")
+    for chosen in choices(tmp_path / "out", problem):
+        assert chosen["width"] in (5, 10, 20)
+        assert isinstance(chosen["batch_size"], int)
+        assert 16 <= chosen["batch_size"] <= 64
+        assert 1e-4 <= chosen["learning_rate"] <= 1e-1
+    assert best.params["width"] == 20
+
+
+def test_trials_are_judged_on_validation_data_and_one_seed(problem, tmp_path, instant):
+    find(problem, 3, tmp_path / "out")
+    assert {(one.evaluate_on, one.seed) for one in instant} == {("validation", 0)}
+
+
+@pytest.mark.usefixtures("instant")
+def test_a_search_in_two_goes_proposes_what_one_in_a_single_go_does(problem, tmp_path):
+    find(problem, 6, tmp_path / "whole")
+    find(problem, 2, tmp_path / "parts")
+    find(problem, 6, tmp_path / "parts")
+    assert choices(tmp_path / "parts", problem) == choices(tmp_path / "whole", problem)
+    assert len({str(chosen) for chosen in choices(tmp_path / "whole", problem)}) == 6
+
+
+def test_a_trial_that_was_running_when_the_search_was_killed_is_taken_up(problem, tmp_path, instant, monkeypatch):
+    def killed(*arguments):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "run_trial", killed)
+        with pytest.raises(KeyboardInterrupt):
+            find(problem, 2, tmp_path)
+    with (tmp_path / JOURNAL).open("a") as journal:
+        journal.write('{"op_code": 4, "cut sho')
+    find(problem, 2, tmp_path)
+    assert len(instant) == 2
+    assert [trial.state.name for trial in open_study(tmp_path, problem).trials] == ["COMPLETE"] * 2
+
+
+def test_a_trial_that_fails_is_entered_with_its_reason_and_counts(problem, tmp_path, monkeypatch):
+    def fail(experiment, folder, display=None):
+        raise UserError("the objective became non-finite")
+
+    monkeypatch.setattr(module, "run", fail)
+    with pytest.raises(UserError, match="no trial has finished"):
+        find(problem, 2, tmp_path)
+    assert [trial.state.name for trial in open_study(tmp_path, problem).trials] == ["FAIL"] * 2
+
+
+def test_a_trial_whose_worker_died_is_entered_as_failed(problem, tmp_path, monkeypatch):
+    def die(*arguments):
+        raise BrokenExecutor
+
+    monkeypatch.setattr(module, "run_trial", die)
+    with pytest.raises(UserError, match="its worker died"):
+        find(problem, 1, tmp_path)
+
+
+@pytest.mark.usefixtures("instant")
+def test_a_folder_with_another_search_is_refused(problem, tmp_path):
+    find(problem, 1, tmp_path)
+    with pytest.raises(UserError, match="another sampler"):
+        find(problem, 1, tmp_path, sampler="tpe")
+    problem.space["width"] = [5]
+    with pytest.raises(UserError, match="another problem"):
+        find(problem, 1, tmp_path)
+
+
+@pytest.mark.usefixtures("instant")
+def test_the_journal_is_json_and_nothing_else_is_stored(problem, tmp_path):
+    find(problem, 2, tmp_path, sampler="tpe")
+    assert {path.name for path in tmp_path.iterdir()} - {"lock", "digits.toml"} == {JOURNAL}
+    assert all(json.loads(line) for line in (tmp_path / JOURNAL).read_text().splitlines())
+
+
+def test_tpe_gives_up_a_trial_below_the_median_of_earlier_ones(problem, tmp_path, monkeypatch):
+    def run(experiment, folder, display):
+        value = 0.9 if len(finished) < 5 else 0.1
+        for task in range(2):
+            display.begin(task, 2, "", 1)
+            display.end(np.array([value] * 2), None)
+        finished.append(value)
+        return {"acc": value}
+
+    finished = []
+    monkeypatch.setattr(module, "run", run)
+    find(problem, 7, tmp_path, sampler="tpe")
+    states = [trial.state.name for trial in open_study(tmp_path, problem, "tpe").trials]
+    assert states == ["COMPLETE"] * 5 + ["PRUNED"] * 2
+    assert finished == [0.9] * 5
+
+
+@pytest.mark.usefixtures("instant")
+def test_a_trial_taken_up_reports_a_task_once(problem, tmp_path):
+    find(problem, 5, tmp_path, sampler="tpe")
+    study = open_study(tmp_path, problem, "tpe")
+    trial = study.ask()
+    for value in (0.5, 0.7):
+        reporter = Reporter(tmp_path, trial.number)
+        reporter.begin(1, 2, "", 1)
+        reporter.end(np.array([value, value]), None)
+    assert open_study(tmp_path, problem, "tpe").trials[-1].intermediate_values == {1: 0.5}
+    assert issubclass(Reporter, Silent)
+
+
+def test_ranges_are_whole_where_both_ends_are(problem):
+    assert problem.space["batch_size"] == Range(16, 64)
+    assert problem.space["batch_size"].whole
+    assert not problem.space["learning_rate"].whole
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "hint"),
+    [
+        ("[5, 10, 20]", "[]", "width must be a list"),
+        ("low = 1e-4", "low = 0", "above 0 if log"),
+        ("low = 16", "low = 99", "low below high"),
+        ("tasks = 2", 'evaluate_on = "test"', "validation data"),
+        ("tasks = 2", "width = 3", "both fixes and searches width"),
+        ("tasks = 2", "depth = [1, 2]", "fixes depth to a list"),
+        ("tasks = 2", "alpha = 3", "no option 'alpha'"),
+        ("width = ", "alpha = ", "no option 'alpha'"),
+        ("[space]", "[spaces]", "'spaces' is neither"),
+        ("[5, 10, 20]", "[5, 0]", "width must be positive"),
+    ],
+)
+def test_a_problem_that_makes_no_sense_is_refused_before_anything_runs(tmp_path, old, new, hint):
+    (tmp_path / "bad.toml").write_text(TEXT.replace(old, new))
+    with pytest.raises(UserError, match=hint):
+        read_problem(tmp_path / "bad.toml")
+
+
+def test_the_command_writes_the_best_setting_as_a_preset(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(engines, "Workers", ThreadPoolExecutor)
+    (tmp_path / "digits.toml").write_text(TEXT)
+    words = ["search", str(tmp_path / "digits.toml"), "--trials", "2", "--workers", "1", "--out", str(tmp_path / "out")]
+    with pytest.raises(SystemExit) as code:
+        main(words)
+    assert code.value.code == 0
+    assert "2 fresh seeds" in capsys.readouterr().err
+    preset = tmp_path / "out" / "best.toml"
+    found = tomllib.loads(preset.read_text())["options"]
+    options = options_for("finetune", "split-digits", str(preset))
+    assert (options.width, options.learning_rate, options.epochs) == (found["width"], found["learning_rate"], 1)
+    seeds = [json.loads(path.read_text()) for path in (tmp_path / "out" / "fresh").glob("*/result.json")]
+    assert sorted((one["seed"], one["evaluated_on"]) for one in seeds) == [(100, "validation"), (101, "validation")]

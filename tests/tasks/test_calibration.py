@@ -1,0 +1,76 @@
+import numpy as np
+import torch
+
+from hibnn.tasks.outliers import is_ood, quantiles
+from hibnn.tasks.pooling import Pooling
+from hibnn.tasks.temperature import Temperature
+
+
+def evidence_and_tasks(rows, seed, sharpness=40.0, tasks=3):
+    """Evidence that is right on average and far too sure of itself."""
+    random = np.random.default_rng(seed)
+    own = random.integers(tasks, size=rows)
+    logits = random.normal(size=(tasks, rows)) + 1.5 * (own == np.arange(tasks)[:, None])
+    return torch.from_numpy(sharpness * logits), torch.from_numpy(own)
+
+
+def loss(probabilities, own):
+    return -probabilities.clamp(min=1e-30).log().gather(0, own[None]).mean()
+
+
+def test_a_temperature_learned_on_some_rows_lowers_the_loss_on_others():
+    evidence, own = evidence_and_tasks(600, seed=0)
+    temperature = Temperature.new()
+    for task in range(3):
+        temperature = temperature.update(evidence[:, own == task], task)
+    other, truth = evidence_and_tasks(600, seed=1)
+    assert loss(temperature.probabilities(other), truth) < 0.5 * loss(other.softmax(0), truth)
+    assert torch.allclose(temperature.probabilities(other).sum(0), torch.ones(600, dtype=torch.float64))
+
+
+def test_the_temperature_undoes_a_known_sharpness():
+    values = []
+    for sharpness in (1.0, 40.0):
+        evidence, own = evidence_and_tasks(3000, seed=2, sharpness=sharpness)
+        temperature = Temperature.new()
+        for task in range(3):
+            temperature = temperature.update(evidence[:, own == task], task)
+        values.append(temperature.value)
+    assert 30 < values[1] / values[0] < 55  # 40, within two steps of the grid
+
+
+def test_rows_in_portions_give_the_temperature_of_all_at_once():
+    evidence, _ = evidence_and_tasks(100, seed=0)
+    whole = Temperature.new().update(evidence, 1)
+    parts = Temperature.new().update(evidence[:, :30], 1).update(evidence[:, 30:], 1)
+    assert torch.allclose(whole.losses, parts.losses)
+
+
+def test_pooling_trusts_the_better_of_network_and_density():
+    random = np.random.default_rng(0)
+    labels = torch.from_numpy(random.integers(2, size=400))
+    right = torch.nn.functional.one_hot(labels, 2).double()
+    guess = torch.full((400, 2), 0.5, dtype=torch.float64)
+    sure = 0.98 * right + 0.01
+    network = Pooling.new().update(sure, torch.from_numpy(random.normal(size=(400, 2))), labels)
+    assert network.exponents[1] < 0.1
+    density = Pooling.new().update(guess, 50 * right, labels)
+    answers = density.probabilities(guess, 50 * right)
+    assert (answers.argmax(1) == labels).all()
+    assert torch.allclose(answers.sum(1), torch.ones(400, dtype=torch.float64))
+
+
+def test_before_anything_was_learned_the_network_answers_alone():
+    network = torch.tensor([[0.7, 0.3]], dtype=torch.float64)
+    assert torch.allclose(Pooling.new().probabilities(network, torch.tensor([[0.0, 99.0]])), network)
+    assert Temperature.new().value == 1
+
+
+def test_own_rows_are_refused_at_the_stated_rate():
+    random = np.random.default_rng(0)
+    kept = quantiles(torch.from_numpy(random.normal(size=4000)))[None]
+    others = torch.from_numpy(random.normal(size=20_000))
+    for rate in (0.01, 0.055, 0.2):
+        share = is_ood(others, torch.zeros(20_000, dtype=torch.int64), kept, rate).double().mean()
+        error = (rate * (1 - rate) * (1 / 4000 + 1 / 20_000)) ** 0.5
+        assert abs(share - rate) < 5 * error
