@@ -1,0 +1,79 @@
+"""A method as a value: everything the rest of the package, or a user, needs to know of it.
+
+The command line, the presets, the tables, the figures and the estimators read these fields and name no method
+themselves, so a method can come from any file: `hibnn.learners`, a plug-in, an installed package. This module does not
+import torch.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hibnn.benchmarks.base import Scenario
+    from hibnn.learners.base import Learner, Setting
+    from hibnn.learners.network import NetworkOptions
+
+TRAINING = "told where a task begins; at test time as the scenario says"
+BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
+OLIVE, BLUE, VERMILLION, PURPLE = "#8A7F00", "#0072B2", "#D55E00", "#CC79A7"  # olive: their yellow, dark enough to see
+GREY = "#767676"
+
+Preset = Callable[[str, "Scenario"], dict[str, Any]]
+"""From a benchmark and a scenario to the options that differ from the method's own defaults."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """What a user should know before choosing a method."""
+
+    stores: str
+    reference: str
+    task_identity: str = TRAINING
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a method is called and drawn: the colours are those of Okabe and Ito (2008)."""
+
+    name: str
+    colour: str = PURPLE
+    line: str = ":"
+    marker: str = "h"
+    hatch: str = ""
+
+
+def no_changes(benchmark: str, scenario: "Scenario") -> dict[str, Any]:
+    """The preset of a method whose own defaults suit every benchmark."""
+    return {}
+
+
+def no_examples(options: Mapping[str, Any]) -> str:
+    """Of a method that keeps no examples of earlier tasks."""
+    return ""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A learner with its options, and what others must know of it.
+
+    `default` and `paper` are its presets; `prefers_single_head`: one head serves it where the scenario allows one;
+    `chosen_width`: somebody must choose its width, so tables print the median over several; `bound`: a lower or upper
+    bound rather than a rival; `prunable`: it has Gaussian weights and answers from them alone; `regression`: it can
+    learn real targets; `examples_kept`: the examples of earlier tasks it keeps, in words, given its options as JSON.
+    """
+
+    name: str
+    summary: str
+    options: "type[NetworkOptions]"
+    learner: "Callable[[Any, Setting], Learner]"
+    card: Card
+    look: Look
+    default: Preset = no_changes
+    paper: Preset = no_changes
+    prefers_single_head: bool = False
+    chosen_width: bool = False
+    bound: bool = False
+    prunable: bool = False
+    regression: bool = False
+    examples_kept: Callable[[Mapping[str, Any]], str] = field(default=no_examples)
