@@ -26,7 +26,7 @@ from hibnn.distributions.normal import kl_normal
 from hibnn.distributions.precision import double
 from hibnn.distributions.stick_breaking import log_odds, log_probabilities
 from hibnn.errors import UserError
-from hibnn.nn.layers.buffet import SMALLEST_CONCENTRATION, Sticks, inverse_softplus
+from hibnn.nn.layers.ibp import SMALLEST_CONCENTRATION, Sticks, inverse_softplus
 
 MEANINGFUL_SHARE = 0.02
 """A feature counts if at least this share of the examples is expected to have it."""

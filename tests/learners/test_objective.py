@@ -8,7 +8,7 @@ import torch
 from scipy import integrate, stats
 
 from hibnn.learners.objective import Draws, MaskKL, authors_child_kl, negative_elbo
-from hibnn.nn.layers.buffet import HIBPMask, IBPMask, Sticks
+from hibnn.nn.layers.ibp import HIBPMask, IBPMask, Sticks
 from hibnn.nn.layers.masks import Relaxation
 from hibnn.nn.likelihoods import Categorical, Gaussian
 from hibnn.nn.networks.bayesian import BayesianMLP

@@ -21,7 +21,7 @@ from hibnn.files.atomic import atomic_write, read_json, write_json
 MANIFEST = "manifest.json"
 
 
-class DamagedError(Exception):
+class DamagedCacheError(Exception):
     """The cache holds files of a data set that are missing or have the wrong content."""
 
     def __init__(self, files: Iterable[str]):
@@ -45,20 +45,20 @@ def folder(name: str = "") -> Path:
 
 
 def read_manifest(recipe: Recipe) -> Manifest | None:
-    """The manifest, None where there is none; raises DamagedError when it cannot be understood."""
+    """The manifest, None where there is none; raises DamagedCacheError when it cannot be understood."""
     try:
         manifest = Manifest(**read_json(folder(recipe.name) / MANIFEST))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, TypeError) as error:
-        raise DamagedError([MANIFEST]) from error
+        raise DamagedCacheError([MANIFEST]) from error
     if manifest.source not in ("canonical", "regenerated") or not isinstance(manifest.sums, dict):
-        raise DamagedError([MANIFEST])
+        raise DamagedCacheError([MANIFEST])
     return manifest
 
 
 def read(recipe: Recipe) -> tuple[Arrays, Manifest] | None:
-    """The verified arrays, memory-mapped; None where there are none; raises DamagedError when some are wrong."""
+    """The verified arrays, memory-mapped; None where there are none; raises DamagedCacheError when some are wrong."""
     manifest = read_manifest(recipe)
     if manifest is None:
         return None
@@ -69,7 +69,7 @@ def read(recipe: Recipe) -> tuple[Arrays, Manifest] | None:
             arrays[key] = array
     wrong = wrong_arrays(recipe, arrays, recipe.sums.get(manifest.source, manifest.sums))
     if wrong:
-        raise DamagedError(f"{key}.npy" for key in wrong)
+        raise DamagedCacheError(f"{key}.npy" for key in wrong)
     return arrays, manifest
 
 

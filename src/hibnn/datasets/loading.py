@@ -38,7 +38,7 @@ def _unpack(recipe: Recipe, source: Source) -> Dataset:
 def _read_cache(recipe: Recipe) -> Dataset | None:
     try:
         found = cache.read(recipe)
-    except cache.DamagedError as damage:
+    except cache.DamagedCacheError as damage:
         report(f"{recipe.name}: {damage} in {cache.folder(recipe.name)} is damaged and is made again")
         return None
     return None if found is None else _dataset(recipe, found[0], found[1].source)

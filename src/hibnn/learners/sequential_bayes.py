@@ -18,9 +18,9 @@ from hibnn.learners.network import NetworkLearner
 from hibnn.learners.objective import Draws, negative_elbo
 from hibnn.learners.timestamps import Stamps
 from hibnn.learners.training import Means, check_finite, minibatches
-from hibnn.nn.layers.buffet import Buffet, HIBPMask, IBPMask, Sticks
-from hibnn.nn.layers.kept import PrunedMask
+from hibnn.nn.layers.ibp import HIBPMask, IBPMask, NeuronMask, Sticks
 from hibnn.nn.layers.masks import hard, relaxed
+from hibnn.nn.layers.pruned import PrunedMask
 from hibnn.nn.likelihoods import Categorical, Gaussian, Likelihood
 from hibnn.nn.networks.bayesian import BayesianMLP
 from hibnn.nn.networks.resizing import append_units, take_shapes, units_to_append
@@ -53,7 +53,7 @@ class SequentialBayes(NetworkLearner):
             self.stamps = Stamps(self.bayesian, options.timestamps, options.frozen_threshold, setting.layout)
 
     @property
-    def buffet(self) -> Buffet | None:
+    def buffet(self) -> NeuronMask | None:
         return self.bayesian.buffet
 
     @property
@@ -278,7 +278,7 @@ class SequentialBayes(NetworkLearner):
         return [one.concentrations[0].detach() for one in self.stamps.sticks(self.task)]
 
 
-def new_buffet(options: BayesOptions) -> Buffet | None:
+def new_buffet(options: BayesOptions) -> NeuronMask | None:
     """The buffet the options describe."""
     if isinstance(options, HierarchicalOptions):
         sticks = Sticks(max(options.widths), options.alpha, options.init_alpha)

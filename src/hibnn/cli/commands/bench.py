@@ -9,7 +9,7 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from hibnn.cli.bench import bench_steps
+from hibnn.cli.step_timing import bench_steps
 
 
 @dataclass(frozen=True)

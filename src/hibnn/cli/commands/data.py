@@ -56,7 +56,7 @@ def verify() -> int:
         try:
             found = obtain(recipe) if recipe.embedded else cache.read(recipe)
             state = "fine" if found else "not in the cache"
-        except cache.DamagedError as damage:
+        except cache.DamagedCacheError as damage:
             damaged.append(recipe.name)
             state = f"damaged: {damage} in {cache.folder(recipe.name)}"
         print(f"{recipe.name}: {state}")
@@ -75,6 +75,6 @@ def _state(recipe: Recipe) -> tuple[str, str]:
         return "built in", recipe.embedded.title
     try:
         manifest = cache.read_manifest(recipe)
-    except cache.DamagedError:
+    except cache.DamagedCacheError:
         return "damaged", ""
     return ("yes", manifest.source) if manifest else ("no", "")

@@ -14,8 +14,8 @@ from torch import Tensor
 from hibnn.errors import UserError
 from hibnn.estimators import ContinualRegressor
 from hibnn.estimators.tables.encoding import Unknown
-from hibnn.estimators.tables.model import TableModel
 from hibnn.estimators.tables.reading import rows_in_memory
+from hibnn.estimators.tables.table_model import TableModel
 from hibnn.files.atomic import atomic_write
 
 

@@ -17,7 +17,7 @@ from torch.nn.functional import softplus
 from hibnn.distributions.concrete import sample
 from hibnn.distributions.kumaraswamy import kl_kumaraswamy, sample_log_kumaraswamy
 from hibnn.distributions.stick_breaking import log_probabilities
-from hibnn.nn.layers.buffet import inverse_softplus
+from hibnn.nn.layers.ibp import inverse_softplus
 
 OFF = 1e-10
 """What stands for a mask of zero where a logarithm is taken."""

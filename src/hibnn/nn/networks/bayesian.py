@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from hibnn.nn.layers.buffet import Buffet
+from hibnn.nn.layers.ibp import NeuronMask
 from hibnn.nn.layers.linear import BayesianLinear, gaussian_start
 from hibnn.nn.networks.heads import HeadedNetwork, Layout
 
@@ -25,7 +25,7 @@ class BayesianMLP(HeadedNetwork):
         inputs: int,
         widths: Sequence[int],
         layout: Layout,
-        buffet: Buffet | None,
+        buffet: NeuronMask | None,
         *,
         log_variance: float,
         prior_variance: float,

@@ -2,7 +2,7 @@
 
 An appended neuron has the first prior, a new stick at the end of its layer's, and outgoing means of zero: the network
 computes what it did, at the means exactly, and the posterior of every older weight and stick stays as it was. A dropped
-neuron takes its weights with it and leaves its stick behind (`hibnn.nn.layers.kept`).
+neuron takes its weights with it and leaves its stick behind (`hibnn.nn.layers.pruned`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,9 +11,9 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from hibnn.nn.layers.buffet import SMALLEST_CONCENTRATION, Buffet, HIBPMask, Sticks, inverse_softplus
-from hibnn.nn.layers.kept import PrunedMask
+from hibnn.nn.layers.ibp import SMALLEST_CONCENTRATION, HIBPMask, NeuronMask, Sticks, inverse_softplus
 from hibnn.nn.layers.linear import BayesianLinear, gaussian_start
+from hibnn.nn.layers.pruned import PrunedMask
 from hibnn.nn.networks.bayesian import BayesianMLP
 
 
@@ -95,7 +95,7 @@ def _extend_layer(
             _replace(layer, name, new)
 
 
-def _extend_buffet(buffet: Buffet, counts: Sequence[int], alpha: float, init_alpha: float) -> None:
+def _extend_buffet(buffet: NeuronMask, counts: Sequence[int], alpha: float, init_alpha: float) -> None:
     if isinstance(buffet, PrunedMask):
         for layer, (units, pi, count) in enumerate(zip(buffet.kept, buffet.inner.expected_pi(), counts, strict=True)):
             _replace(buffet, f"kept_{layer}", torch.cat([units, len(pi) + torch.arange(count, device=units.device)]))

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from hibnn.nn.layers.buffet import Buffet, Sticks
+from hibnn.nn.layers.ibp import NeuronMask, Sticks
 from hibnn.nn.layers.stamps import StickValues
 
 
-class PrunedMask(Buffet):
+class PrunedMask(NeuronMask):
     """Another buffet's probabilities for the kept neurons of each layer."""
 
-    def __init__(self, inner: Buffet, kept: Sequence[Tensor]) -> None:
+    def __init__(self, inner: NeuronMask, kept: Sequence[Tensor]) -> None:
         super().__init__([])
         self.inner = inner
         for layer, units in enumerate(kept):

@@ -79,7 +79,7 @@ class Sticks(nn.Module):
         self.prior.copy_(self.concentrations().detach())
 
 
-class Buffet(nn.Module, ABC):
+class NeuronMask(nn.Module, ABC):
     """The sticks of a network, and how the probabilities of its neurons follow from them."""
 
     def __init__(self, sticks: Sequence[Sticks]) -> None:
@@ -124,7 +124,7 @@ class Buffet(nn.Module, ABC):
             sticks.posterior_becomes_prior()
 
 
-class IBPMask(Buffet):
+class IBPMask(NeuronMask):
     """IBP: sticks of its own for each layer."""
 
     def log_odds(self, sticks: Sequence[StickValues], sets: int, generator: torch.Generator) -> list[Tensor]:
@@ -138,7 +138,7 @@ class IBPMask(Buffet):
         return [one.expected_pi() for one in sticks or self.values()]
 
 
-class HIBPMask(Buffet):
+class HIBPMask(NeuronMask):
     """H-IBP: global sticks, as many as the widest layer has neurons, and a child Beta around them for each layer."""
 
     def __init__(self, sticks: Sticks, widths: Sequence[int], child_alpha: float) -> None:

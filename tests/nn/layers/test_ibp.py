@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from hibnn.nn.layers.buffet import HIBPMask, IBPMask, Sticks, inverse_softplus
+from hibnn.nn.layers.ibp import HIBPMask, IBPMask, Sticks, inverse_softplus
 from hibnn.nn.layers.masks import Relaxation, hard, kl_masks, relaxed
 from statistics_helpers import assert_mean
 
