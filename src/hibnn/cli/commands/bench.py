@@ -1,4 +1,4 @@
-"""`hibnn bench step`: how long a training step takes."""
+"""`hibnn bench step`: how long a training step takes (measured in `hibnn.cli.step_timing`)."""
 
 import json as json_module
 from dataclasses import dataclass
