@@ -20,8 +20,7 @@ from hibnn.estimators.mixture import GaussianMixture, mix_reals
 from hibnn.estimators.model import Model, TaskName, TaskRecord
 from hibnn.estimators.predictive import moments
 from hibnn.estimators.scaling import Scaling, check_size
-
-METHODS = ("ibnn", "hibnn", "vcl", "mfvi")
+from hibnn.learners import find_method, methods
 
 
 class RealUncertainty(NamedTuple):
@@ -84,8 +83,9 @@ class ContinualRegressor(RegressorMixin, ContinualEstimator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.method not in METHODS:
-            raise UserError(f"{self.method} cannot learn real targets: choose {', '.join(METHODS)}.")
+        if not find_method(self.method).regression:
+            able = ", ".join(name for name, method in methods().items() if method.regression)
+            raise UserError(f"{self.method} cannot learn real targets: choose {able}.")
         if self.task_inference == "mutual-information":
             raise UserError("mutual information tells the tasks of classifiers only: choose density or entropy.")
 

@@ -16,7 +16,7 @@ from safetensors.numpy import load_file
 
 from hibnn.errors import UserError
 from hibnn.files.atomic import read_json
-from hibnn.report.style import LOOKS, look
+from hibnn.report.style import look, looks
 
 Result = dict[str, Any]
 Key = TypeVar("Key", bound=Hashable)
@@ -144,8 +144,8 @@ def group(items: Iterable[StoredRun], key: Callable[[StoredRun], Key]) -> dict[K
 def by_method(runs: Iterable[StoredRun]) -> dict[str, list[StoredRun]]:
     """Runs of each method, in the order in which methods are always shown."""
     groups = group(runs, lambda run: run.method)
-    order = [name for name in LOOKS if name in groups]
-    return {name: groups[name] for name in [*order, *sorted(set(groups) - set(LOOKS))]}
+    order = [name for name in looks() if name in groups]
+    return {name: groups[name] for name in [*order, *sorted(set(groups) - set(looks()))]}
 
 
 def unfinished_note(runs: Sequence[StoredRun]) -> str:

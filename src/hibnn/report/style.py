@@ -1,11 +1,10 @@
 """How methods look: one colour, line and marker each, told apart in grey and by the colour-blind.
 
-The colours are those of Okabe and Ito (2008). Methods that share one never meet in a figure; lines and markers differ
-within any group that does.
+A method's file says how it looks. Methods that share a colour never meet in a figure; lines and markers differ within
+any group that does.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec
@@ -15,11 +14,16 @@ from matplotlib.figure import Figure
 
 from hibnn.errors import unknown
 from hibnn.files.atomic import atomic_write
+from hibnn.learners.method import BLACK as BLACK
+from hibnn.learners.method import BLUE as BLUE
+from hibnn.learners.method import GREEN as GREEN
+from hibnn.learners.method import GREY as GREY
+from hibnn.learners.method import ORANGE as ORANGE
+from hibnn.learners.method import PURPLE as PURPLE
+from hibnn.learners.method import Look
+from hibnn.learners.registry import methods
 
 FORMATS = ("png", "svg", "pdf")
-BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
-OLIVE, BLUE, VERMILLION, PURPLE = "#8A7F00", "#0072B2", "#D55E00", "#CC79A7"  # olive: their yellow, dark enough to see
-GREY = "#767676"
 RULES: dict[Any, Any] = {
     "font.size": 9.0,
     "axes.titlesize": 9.5,
@@ -45,39 +49,17 @@ RULES: dict[Any, Any] = {
 Arguments = ParamSpec("Arguments")
 
 
-@dataclass(frozen=True)
-class Look:
-    """How a method is drawn and called."""
-
-    name: str
-    colour: str
-    line: str
-    marker: str
-    hatch: str = ""
+OTHER = Look("")
 
 
-LOOKS = {
-    "ibnn": Look("IBNN", BLUE, "-", "o"),
-    "hibnn": Look("HIBNN", VERMILLION, "-", "s", "///"),
-    "mfvi": Look("MFVI", BLACK, "--", "^", "..."),
-    "vcl": Look("VCL", BLACK, "--", "^", "..."),
-    "vcl-coreset": Look("VCL + coreset", GREY, "--", "v", "xxx"),
-    "bscl": Look("BSCL", PURPLE, "-.", "D", "\\\\\\"),
-    "svd": Look("SVD", GREEN, ":", "v", "xxx"),
-    "gem": Look("GEM", GREEN, ":", "v", "xxx"),
-    "ewc": Look("EWC", ORANGE, "-.", "P", "++"),
-    "si": Look("SI", SKY, "--", "X", "oo"),
-    "den": Look("DEN", OLIVE, "-.", "d", "--"),
-    "den-no-stamps": Look("DEN, no time stamps", OLIVE, ":", "d", "||"),
-    "finetune": Look("None", GREY, ":", "1", "**"),
-    "joint": Look("Joint", GREY, "-", "*", ".."),
-}
-OTHER = Look("", PURPLE, ":", "h")
+def looks() -> dict[str, Look]:
+    """Every method and variant of one by name, in the order in which they are always shown."""
+    return {name: look for method in methods().values() for name, look in method.looks().items()}
 
 
 def look(method: str) -> Look:
-    """A method's look; one that is not listed keeps its name and a common look."""
-    return LOOKS.get(method, Look(method, OTHER.colour, OTHER.line, OTHER.marker))
+    """A method's look; one that is not known keeps its name and a common look."""
+    return looks().get(method, Look(method))
 
 
 def styled(draw: Callable[Arguments, Figure]) -> Callable[Arguments, Figure]:

@@ -11,11 +11,11 @@ from hibnn.evaluation.pruning.curve import GRID, Curve, pruning_curve
 from hibnn.evaluation.pruning.ranking import Ranking, weight_layers
 from hibnn.evaluation.pruning.removal import Removal
 from hibnn.files.atomic import read_json, write_json
+from hibnn.learners import find_method, methods
+from hibnn.runs.experiment import Experiment
 from hibnn.runs.readout import load_run
 
 FILE = "pruning.json"
-PRUNABLE = ("mfvi", "vcl", "ibnn", "hibnn", "bscl", "svd")
-"""Methods with Gaussian weights that answer from them alone."""
 
 
 @dataclass(frozen=True)
@@ -76,9 +76,10 @@ def check_prunable(folder: Path) -> None:
     """Refuse a folder without a finished run of a method that can be pruned."""
     if not (folder / "result.json").exists():
         raise UserError(f"{folder} holds no finished run: give a folder with a result.json.")
-    method = read_json(folder / "config.json")["method"]
-    if method not in PRUNABLE:
-        raise UserError(f"{method} has no Gaussian weights to prune: choose a run of {', '.join(PRUNABLE)}.")
+    method = Experiment.from_json(read_json(folder / "config.json")).method
+    if not find_method(method).prunable:
+        able = ", ".join(name for name, other in methods().items() if other.prunable)
+        raise UserError(f"{method} has no Gaussian weights to prune: choose a run of {able}.")
 
 
 def write_study(folder: Path, study: Study) -> None:

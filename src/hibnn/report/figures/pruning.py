@@ -10,7 +10,7 @@ from hibnn.errors import UserError
 from hibnn.evaluation.pruning import Ranking
 from hibnn.evaluation.pruning.study import Study
 from hibnn.report.figures.curves import draw_band, draw_points, legend_below, mean_and_error, seeds_label
-from hibnn.report.style import GREY, LOOKS, look, styled
+from hibnn.report.style import GREY, look, looks, styled
 
 NAMES = {
     Ranking.MAGNITUDE: "by magnitude |μ|",
@@ -127,7 +127,7 @@ def _sparsity(study: Study, ranking: Ranking) -> float | None:
 
 def _methods(studies: Sequence[Study]) -> list[str]:
     found = {study.method for study in studies}
-    return [name for name in LOOKS if name in found] + sorted(found - set(LOOKS))
+    return [name for name in looks() if name in found] + sorted(found - set(looks()))
 
 
 def _check_one_kind(studies: Sequence[Study]) -> None:

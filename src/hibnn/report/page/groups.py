@@ -12,7 +12,7 @@ import numpy as np
 
 from hibnn.report.page.collect import Record, is_number
 from hibnn.report.runs import StoredRun
-from hibnn.report.style import LOOKS, look
+from hibnn.report.style import look, looks
 from hibnn.report.tables.averages import percent
 from hibnn.report.tables.comparison import BENCHMARKS
 
@@ -148,7 +148,7 @@ def _widths(run: StoredRun) -> tuple[int, ...]:
 
 
 def _order(group: Group) -> tuple[Any, ...]:
-    datasets, methods, scenarios = list(NAMES), list(LOOKS), list(SCENARIOS)
+    datasets, methods, scenarios = list(NAMES), list(looks()), list(SCENARIOS)
     places = [
         names.index(name) if name in names else len(names)
         for names, name in ((datasets, group.dataset), (scenarios, group.scenario), (methods, group.method))

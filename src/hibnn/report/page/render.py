@@ -29,7 +29,7 @@ from hibnn.report.page.commands import command_for
 from hibnn.report.page.figures import accuracy_figures, growth_figures, sequence_figures
 from hibnn.report.page.groups import NAMES, Group, group_records
 from hibnn.report.page.summary import Contender, contenders, headline, paper_tables, published_at, verdict, wins
-from hibnn.report.style import BLACK, GREY, LOOKS, OTHER, Look, look
+from hibnn.report.style import BLACK, GREY, OTHER, Look, look, looks
 
 LIGHTER = {BLACK: "#E8E8E8", GREY: "#A8A8A8", "#0072B2": "#4AA8E8", "#8A7F00": "#F0E442", "#D55E00": "#FF8A3D"}
 """Colours that are too dark for a dark page, and what stands for them there."""
@@ -100,7 +100,7 @@ def explorer_data(groups: Sequence[Group]) -> list[dict[str, Any]]:
 
 def method_colours() -> str:
     """A rule for each method's colour, light and dark."""
-    return "".join(_colour_rule(charts.css_class(name), style) for name, style in LOOKS.items()) + _colour_rule(
+    return "".join(_colour_rule(charts.css_class(name), style) for name, style in looks().items()) + _colour_rule(
         "m-other", OTHER
     )
 
