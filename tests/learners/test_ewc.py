@@ -12,7 +12,7 @@ from hibnn.benchmarks import Scenario
 from hibnn.errors import UserError
 from hibnn.learners.ewc import EWCOptions, published
 from hibnn.learners.fisher import Fisher, batch_fisher, fisher
-from hibnn.nn.networks.heads import Layout
+from hibnn.nn.layout import Layout
 from hibnn.nn.networks.mlp import MLP
 
 

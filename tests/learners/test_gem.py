@@ -14,7 +14,7 @@ from hibnn.benchmarks import Scenario
 from hibnn.errors import UserError
 from hibnn.learners.base import Setting
 from hibnn.learners.gem import GEM, GEMOptions, bounded_quadratic, project, published
-from hibnn.nn.networks.heads import Layout
+from hibnn.nn.layout import Layout
 
 SMALL = {"memory": 30, "learning_rate": 0.1}
 

@@ -11,7 +11,7 @@ from hibnn.benchmarks import Scenario
 from hibnn.errors import UserError
 from hibnn.learners.base import Setting
 from hibnn.learners.si import SI, SIOptions, published
-from hibnn.nn.networks.heads import Layout
+from hibnn.nn.layout import Layout
 
 
 class OnAQuadratic(SI):

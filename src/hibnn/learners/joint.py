@@ -8,7 +8,7 @@ from hibnn.benchmarks.base import Split
 from hibnn.learners.base import Setting
 from hibnn.learners.gradient import GradientLearner
 from hibnn.learners.network import NetworkOptions
-from hibnn.nn.networks.heads import Layout
+from hibnn.nn.layout import Layout
 
 
 class Joint(GradientLearner):
