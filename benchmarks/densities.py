@@ -15,7 +15,7 @@ import torch
 from hibnn import Scenario, options_for
 from hibnn.benchmarks import benchmark
 from hibnn.learners import Setting, find_method
-from hibnn.nn.networks.heads import Layout
+from hibnn.nn.layout import Layout
 from hibnn.tasks import TaskInference, held_out_part
 from hibnn.tasks.density import DensityOptions
 

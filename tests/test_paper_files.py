@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from hibnn.benchmarks import Benchmark, find_benchmark
+from hibnn.benchmarks.layout import layout_for
 from hibnn.learners import find_method
-from hibnn.nn.networks.heads import Layout, layout_for
+from hibnn.nn.layout import Layout
 from hibnn.runs.experiment import Experiment
 from hibnn.sweeps.space import Range, read_problem
 from hibnn.sweeps.sweep import read_sweep

@@ -4,10 +4,11 @@ import torch
 
 from checks import small_benchmark
 from hibnn.benchmarks import Scenario
+from hibnn.benchmarks.layout import layout_for
 from hibnn.errors import UserError
 from hibnn.evaluation.evaluate import Granularity, evaluate_task
 from hibnn.learners.base import Prediction, Setting, entropy
-from hibnn.nn.networks.heads import Layout, layout_for
+from hibnn.nn.layout import Layout
 
 
 class Oracle:

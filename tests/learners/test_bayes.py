@@ -10,7 +10,7 @@ from hibnn.learners import find_method
 from hibnn.learners.bayes_options import BayesOptions, BuffetOptions, HierarchicalOptions
 from hibnn.learners.schedule import Schedule
 from hibnn.nn.layers.masks import Relaxation
-from hibnn.nn.networks.heads import Layout
+from hibnn.nn.layout import Layout
 
 
 @pytest.mark.parametrize("method", ["vcl", "ibnn", "hibnn"])

@@ -9,7 +9,7 @@ from hibnn.benchmarks import Scenario
 from hibnn.errors import UserError
 from hibnn.learners.coreset import CoresetOptions, farthest_first
 from hibnn.learners.sequential_bayes import SequentialBayes
-from hibnn.nn.networks.heads import Layout
+from hibnn.nn.layout import Layout
 
 SMALL = {"coreset_size": 10, "coreset_epochs": 3, "prediction_draws": 5}
 

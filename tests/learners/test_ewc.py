@@ -13,7 +13,7 @@ from hibnn.errors import UserError
 from hibnn.learners.ewc import EWCOptions
 from hibnn.learners.fisher import Fisher, batch_fisher, fisher
 from hibnn.learners.presets import options_for
-from hibnn.nn.networks.heads import Layout
+from hibnn.nn.layout import Layout
 from hibnn.nn.networks.mlp import MLP
 
 

@@ -15,7 +15,7 @@ from hibnn.errors import UserError
 from hibnn.learners.base import Setting
 from hibnn.learners.gem import GEM, GEMOptions, bounded_quadratic, project
 from hibnn.learners.presets import options_for
-from hibnn.nn.networks.heads import Layout
+from hibnn.nn.layout import Layout
 
 SMALL = {"memory": 30, "learning_rate": 0.1}
 

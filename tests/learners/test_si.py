@@ -12,7 +12,7 @@ from hibnn.errors import UserError
 from hibnn.learners.base import Setting
 from hibnn.learners.presets import options_for
 from hibnn.learners.si import SI, SIOptions
-from hibnn.nn.networks.heads import Layout
+from hibnn.nn.layout import Layout
 
 
 class OnAQuadratic(SI):

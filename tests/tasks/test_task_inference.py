@@ -7,7 +7,7 @@ from checks import learn, small_benchmark, small_learner
 from hibnn import Experiment, Scenario, UserError, options_for, run
 from hibnn.evaluation.evaluate import Granularity, evaluate
 from hibnn.learners import Prediction, Setting
-from hibnn.nn.networks.heads import Layout
+from hibnn.nn.layout import Layout
 from hibnn.runs import trainer as learning
 from hibnn.runs.readout import read_out
 from hibnn.tasks import INFERENCES, TaskInference, held_out_part, predict

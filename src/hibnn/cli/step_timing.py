@@ -16,7 +16,7 @@ from hibnn.benchmarks.base import LazySplit, Task
 from hibnn.learners import Setting, find_method
 from hibnn.learners.gradient import GradientLearner
 from hibnn.learners.sequential_bayes import SequentialBayes
-from hibnn.nn.networks.heads import Layout
+from hibnn.nn.layout import Layout
 
 INPUTS, OUTPUTS, BATCH, EXAMPLES = 784, 10, 256, 12_000
 Step = Callable[[], object]

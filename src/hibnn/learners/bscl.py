@@ -27,8 +27,8 @@ from hibnn.learners.network import NetworkLearner, NetworkOptions, check_option
 from hibnn.learners.training import Means, minibatches
 from hibnn.nn.layers.linear import gaussian_start
 from hibnn.nn.layers.weight_masks import with_biases
+from hibnn.nn.layout import Layout
 from hibnn.nn.networks.bayesian import BayesianMLP
-from hibnn.nn.networks.heads import Layout
 from hibnn.nn.networks.masked import MaskedNetwork
 
 ROWS_AT_ONCE = 40_000

@@ -23,7 +23,7 @@ from hibnn.learners.bayes_options import BayesOptions
 from hibnn.learners.method import GREY, Card, Look, Method
 from hibnn.learners.network import check_option
 from hibnn.learners.sequential_bayes import SequentialBayes
-from hibnn.nn.networks.heads import Layout
+from hibnn.nn.layout import Layout
 from hibnn.streams import stream_seed
 
 

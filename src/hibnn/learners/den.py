@@ -38,8 +38,8 @@ from hibnn.learners.den_sparsity import (
 from hibnn.learners.method import OLIVE, Card, Look, Method, Variant
 from hibnn.learners.network import NetworkLearner
 from hibnn.learners.training import Means, minibatches
+from hibnn.nn.layout import Layout
 from hibnn.nn.networks.expandable import ExpandableMLP, Layer, leading_block, logits
-from hibnn.nn.networks.heads import Layout
 
 
 class Stage(Enum):

@@ -27,7 +27,7 @@ from hibnn.learners.base import Setting, State
 from hibnn.learners.gradient import GradientLearner
 from hibnn.learners.method import GREEN, Card, Look, Method, with_smaller_batches
 from hibnn.learners.network import NetworkOptions, check_option
-from hibnn.nn.networks.heads import Layout
+from hibnn.nn.layout import Layout
 
 RIDGE = 1e-10
 """times the trace, added to the diagonal of G G^T: memories that agree completely make it singular"""

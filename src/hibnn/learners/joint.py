@@ -9,7 +9,7 @@ from hibnn.learners.base import Setting
 from hibnn.learners.gradient import GradientLearner
 from hibnn.learners.method import GREY, Card, Look, Method
 from hibnn.learners.network import NetworkOptions
-from hibnn.nn.networks.heads import Layout
+from hibnn.nn.layout import Layout
 
 
 class Joint(GradientLearner):

@@ -11,8 +11,8 @@ from hibnn.learners.base import State
 from hibnn.nn.layers.ibp import NeuronMask
 from hibnn.nn.layers.linear import BayesianLinear
 from hibnn.nn.layers.stamps import StickValues, Timestamps
+from hibnn.nn.layout import Layout
 from hibnn.nn.networks.bayesian import BayesianMLP
-from hibnn.nn.networks.heads import Layout
 
 
 class Stamps:

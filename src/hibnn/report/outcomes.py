@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from hibnn.benchmarks import Benchmark, Scenario, find_benchmark
+from hibnn.benchmarks.layout import layout_for
 from hibnn.learners import find_method
-from hibnn.nn.networks.heads import Layout, layout_for
+from hibnn.nn.layout import Layout
 from hibnn.report.runs import StoredRun, check_settings
 from hibnn.runs.readout import stored_read_outs
 

@@ -17,10 +17,11 @@ import numpy as np
 import torch
 
 from hibnn.benchmarks import Benchmark, LazySplit, Task, TaskSize, find_benchmark
+from hibnn.continual import ContinualModel
 from hibnn.evaluation.evaluate import Granularity, evaluate
 from hibnn.learners import Learner
 from hibnn.runs.experiment import Experiment
-from hibnn.runs.run import new_learner
+from hibnn.runs.trainer import new_model
 
 BATCHES, TEST_EXAMPLES = 3, 64
 HELD_OUT = 0.1
@@ -61,7 +62,7 @@ def measure(experiment: Experiment) -> Cost:
     sizes = task_sizes(experiment)
     small = max(BATCHES * experiment.options.batch_size, getattr(experiment.options, "memory", 0))
     stand_in = _stand_in(experiment, sizes, small)
-    learner = new_learner(experiment, stand_in)
+    learner = new_model(experiment, stand_in).learner
     granularity = Granularity.parse(experiment.granularity)
     training = evaluation = 0.0
     for number, (size, task) in enumerate(zip(sizes, stand_in.tasks, strict=True)):
@@ -73,7 +74,7 @@ def measure(experiment: Experiment) -> Cost:
             count * _seconds(lambda start=start: learner.epoch(start)) for start, count in _phases(learner, experiment)
         ]
         training += scale * (sum(epochs) + _seconds(learner.end))
-        spent = _seconds(lambda: evaluate(learner, stand_in, granularity, experiment.score))
+        spent = _seconds(lambda: evaluate(ContinualModel(learner), stand_in, granularity))
         evaluation += spent * size.test / TEST_EXAMPLES
     return Cost(training, evaluation)
 

@@ -80,7 +80,7 @@ def answer(model: TableModel, x: np.ndarray, task: str | None) -> tuple[list[str
     columns = (
         estimator.classes_[mixture.probabilities.argmax(1).numpy()],
         mixture.probabilities.amax(1).tolist(),
-        mixture.total.tolist(),
+        mixture.entropy.tolist(),
         mixture.epistemic.tolist(),
         likeliest(names, mixture.tasks),
     )

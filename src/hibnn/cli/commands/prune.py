@@ -11,9 +11,10 @@ from rich.table import Table
 
 from hibnn.errors import UserError
 from hibnn.evaluation.pruning import GRID, Ranking, Removal
-from hibnn.evaluation.pruning.study import Study, check_prunable, prune_run, write_study
+from hibnn.evaluation.pruning.study import Study, write_study
 from hibnn.report.figures.pruning import pruning_curves
 from hibnn.report.style import format_of, save_figure
+from hibnn.runs.pruning import check_prunable, prune_run
 
 CONFIG = (tyro.conf.EnumChoicesFromValues,)
 

@@ -79,8 +79,8 @@ def main(arguments: list[str]) -> int:
             folder = parsed.out
             if folder is not None and len(experiments) > 1:
                 folder = folder / f"seed-{experiment.seed}"
-            with open_display(parsed.quiet) as shown, tracking(parsed.track, shown, folder) as display:
-                more = {"display": display, "device": parsed.device, "force": parsed.force, "stop": stop}
+            with open_display(parsed.quiet) as shown, tracking(parsed.track, shown, folder) as progress:
+                more = {"progress": progress, "device": parsed.device, "force": parsed.force, "stop": stop}
                 results.append(run(experiment, folder, **more))
     if parsed.json:
         print(json.dumps(results if len(results) > 1 else results[0], indent=2))

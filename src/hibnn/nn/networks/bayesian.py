@@ -17,7 +17,8 @@ from torch import Tensor, nn
 
 from hibnn.nn.layers.ibp import NeuronMask
 from hibnn.nn.layers.linear import BayesianLinear, gaussian_start
-from hibnn.nn.networks.heads import HeadedNetwork, Layout
+from hibnn.nn.layout import Layout
+from hibnn.nn.networks.heads import HeadedNetwork
 
 
 class BayesianMLP(HeadedNetwork):

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from hibnn.nn.networks.heads import HeadedNetwork, Layout
+from hibnn.nn.layout import Layout
+from hibnn.nn.networks.heads import HeadedNetwork
 
 
 class MLP(HeadedNetwork):
