@@ -1,4 +1,7 @@
-"""The idx format of MNIST: two zero bytes, a type byte (8: unsigned bytes), the rank, big-endian sizes, the values."""
+"""The idx format of MNIST: two zero bytes, a type byte (8: unsigned bytes), the rank, big-endian sizes, the values.
+
+MNIST and Fashion-MNIST are published in four such files, compressed, under the same names.
+"""
 
 import gzip
 import math

@@ -1,4 +1,7 @@
-"""MNIST: 70,000 handwritten digits, 28x28 (LeCun et al. 1998)."""
+"""MNIST: 70,000 handwritten digits, 28x28 (LeCun et al. 1998).
+
+From the mirror that torchvision uses too, or from a Python package whose tables hold the same images in the same order.
+"""
 
 import io
 
