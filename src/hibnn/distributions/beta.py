@@ -73,17 +73,11 @@ class _LogOdds(torch.autograd.Function):
 
 
 class _KlBeta(torch.autograd.Function):
-    """The divergence and, on the way, its gradient: dD(x, p) / dx = (x - p) psi'(x)."""
+    """The elementwise divergence and, on the way, its gradient."""
 
     @staticmethod
     def forward(ctx, a, b, prior_a, prior_b):
-        pairs = double(torch.stack((a, prior_a, b, prior_b))).view(2, 2, *a.shape)
-        terms = torch.cat((pairs, pairs.sum(0, keepdim=True)))  # of a, of b, and of their sum
-        posterior, prior = terms.unbind(1)
-        excess = posterior - prior
-        log_gamma = gammaln(terms)
-        parts = torch.addcmul(log_gamma[:, 1] - log_gamma[:, 0], excess, digamma(posterior))
-        slopes = excess * polygamma(1, posterior)
+        parts, slopes = _terms(torch.stack((a, b)), torch.stack((prior_a, prior_b)))
         ctx.save_for_backward((slopes[:2] - slopes[2]).to(a))
         return (parts[0] + parts[1] - parts[2]).to(a)
 
@@ -113,11 +107,15 @@ def total_kl_with_slopes(
     concentrations: Float[Tensor, "2 units"], prior: Float[Tensor, "2 units"]
 ) -> tuple[Float[Tensor, ""], Float[Tensor, "2 units"]]:
     """The summed divergence and its gradient, outside automatic differentiation; sums in double precision."""
-    pair = double(torch.stack((prior, concentrations)))
-    reference, posterior = torch.cat((pair, pair.sum(1, keepdim=True)), 1)  # of a, of b, and of their sum
-    excess = posterior - reference
-    log_gamma = gammaln(reference).sub_(gammaln(posterior))
-    parts = log_gamma.addcmul_(excess, digamma(posterior))
-    slopes = excess.mul_(polygamma(1, posterior))
+    parts, slopes = _terms(concentrations, prior)
     total = parts[:2].sum() - parts[2].sum()
     return total.to(concentrations), (slopes[:2] - slopes[2]).to(concentrations)
+
+
+def _terms(posterior: Float[Tensor, "2 ..."], prior: Float[Tensor, "2 ..."]) -> tuple[Tensor, Tensor]:
+    """D(x, p) of `kl_beta` for x = a, b and a + b, and dD / dx = (x - p) psi'(x), in double precision."""
+    pair = double(torch.stack((prior, posterior)))
+    reference, values = torch.cat((pair, pair.sum(1, keepdim=True)), 1)
+    excess = values - reference
+    log_gamma = gammaln(reference).sub_(gammaln(values))
+    return log_gamma.addcmul_(excess, digamma(values)), excess.mul_(polygamma(1, values))

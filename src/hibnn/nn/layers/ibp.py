@@ -70,13 +70,10 @@ class Sticks(nn.Module):
     def sample_with_kl(self, sets: int, generator: torch.Generator, odds: bool) -> tuple[Tensor, Tensor]:
         """Log odds (or log pi) of independent sets and the divergence, from one pass over the sticks."""
         # slices only where they are needed: each costs an operation in the forward and in the backward pass
-        free = (
-            (self.raw, self.prior)
-            if self.frozen_units == 0
-            else (self.raw[:, self.frozen_units :], self.prior[:, self.frozen_units :])
-        )
+        frozen = self.frozen_units
+        free = (tensor[:, frozen:] if frozen else tensor for tensor in (self.raw, self.prior))
         value, kl = _SampleWithKl.apply(*free, sets, generator, odds)  # pyright: ignore[reportGeneralTypeIssues]
-        return behind(value, self.frozen_units, ALWAYS_ON if odds else 0.0), kl
+        return behind(value, frozen, ALWAYS_ON if odds else 0.0), kl
 
     def kl(self) -> Float[Tensor, ""]:
         """KL(q(v) || p(v)); frozen sticks are at their prior, where it is zero."""

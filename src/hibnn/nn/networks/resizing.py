@@ -35,7 +35,7 @@ def append_units(
     for head in network.heads:
         _extend_layer(network, cast(BayesianLinear, head), below, 0, 0.0, generator)
     if network.buffet is not None:
-        _extend_buffet(network.buffet, counts, alpha, init_alpha)
+        _extend_mask(network.buffet, counts, alpha, init_alpha)
 
 
 def units_to_append(expected_pi: Sequence[Tensor], same: bool, threshold: float = 0.5, share: float = 0.5) -> list[int]:
@@ -56,11 +56,11 @@ def keep_units(network: BayesianMLP, kept: Sequence[Tensor]) -> None:
         rows = units
     for head in network.heads:
         _select(cast(BayesianLinear, head), rows, None)
-    buffet = network.buffet
-    if isinstance(buffet, PrunedMask):
-        network.buffet = PrunedMask(buffet.inner, [old[new] for old, new in zip(buffet.kept, kept, strict=True)])
-    elif buffet is not None:
-        network.buffet = PrunedMask(buffet, list(kept))
+    mask = network.buffet
+    if isinstance(mask, PrunedMask):
+        network.buffet = PrunedMask(mask.inner, [old[new] for old, new in zip(mask.kept, kept, strict=True)])
+    elif mask is not None:
+        network.buffet = PrunedMask(mask, list(kept))
 
 
 def take_shapes(network: BayesianMLP, tensors: Mapping[str, Tensor]) -> None:
@@ -100,16 +100,16 @@ def _extend_layer(
             _replace(layer, name, new)
 
 
-def _extend_buffet(buffet: NeuronMask, counts: Sequence[int], alpha: float, init_alpha: float) -> None:
+def _extend_mask(mask: NeuronMask, counts: Sequence[int], alpha: float, init_alpha: float) -> None:
     """Add sticks; in a pruned mask the new neurons come behind all that there ever were."""
-    if isinstance(buffet, PrunedMask):
-        for layer, (units, pi, count) in enumerate(zip(buffet.kept, buffet.inner.expected_pi(), counts, strict=True)):
-            _replace(buffet, f"kept_{layer}", torch.cat([units, len(pi) + torch.arange(count, device=units.device)]))
-        _extend_buffet(buffet.inner, counts, alpha, init_alpha)
+    if isinstance(mask, PrunedMask):
+        for layer, (units, pi, count) in enumerate(zip(mask.kept, mask.inner.expected_pi(), counts, strict=True)):
+            _replace(mask, f"kept_{layer}", torch.cat([units, len(pi) + torch.arange(count, device=units.device)]))
+        _extend_mask(mask.inner, counts, alpha, init_alpha)
         return
-    if isinstance(buffet, HIBPMask):
-        buffet.widths = [width + counts[0] for width in buffet.widths]
-    for sticks, count in zip(buffet.each(), counts, strict=False):  # an H-IBP has one set of sticks for all layers
+    if isinstance(mask, HIBPMask):
+        mask.widths = [width + counts[0] for width in mask.widths]
+    for sticks, count in zip(mask.each(), counts, strict=False):  # an H-IBP has one set of sticks for all layers
         _extend_sticks(sticks, count, alpha, init_alpha)
 
 
