@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from hibnn.evaluation.pruning import Ranking
-from hibnn.runs.pruning import prune_run
 from hibnn.report.figures.pruning import accuracy_at, pruning_curves
 from hibnn.report.runs import group, read_run
+from hibnn.runs.pruning import prune_run
 from hibnn.runs.run import run
 from hibnn.sweeps.sweep import folder_of, read_sweep
 
