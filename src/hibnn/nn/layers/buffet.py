@@ -119,6 +119,9 @@ class Buffet(nn.Module, ABC):
         """KL(q(v) || p(v)), summed over all sticks."""
         return reduce(torch.add, [sticks.kl() for sticks in self.each()])
 
+    def set_child_alpha(self, alpha: float) -> None:
+        """The concentration around the global sticks, of which only a hierarchy has any."""
+
     def posterior_becomes_prior(self) -> None:
         for sticks in self.each():
             sticks.posterior_becomes_prior()
@@ -145,6 +148,9 @@ class HIBPMask(Buffet):
         super().__init__([sticks])
         self.widths = list(widths)
         self.child_alpha = child_alpha
+
+    def set_child_alpha(self, alpha: float) -> None:
+        self.child_alpha = alpha
 
     def values(self, from_prior: bool = False) -> list[StickValues]:
         return [replace(one, child_alpha=self.child_alpha) for one in super().values(from_prior)]
