@@ -128,6 +128,9 @@ class NeuronMask(nn.Module, ABC):
         """KL(q(v) || p(v)), summed over all sticks."""
         return reduce(torch.add, [sticks.kl() for sticks in self.each()])
 
+    def set_child_alpha(self, alpha: float) -> None:
+        """The concentration around the global sticks, of which only a hierarchy has any."""
+
     def posterior_becomes_prior(self) -> None:
         """Sequential Bayes, for all sticks."""
         for sticks in self.each():
@@ -155,6 +158,9 @@ class HIBPMask(NeuronMask):
         super().__init__([sticks])
         self.widths = list(widths)
         self.child_alpha = child_alpha
+
+    def set_child_alpha(self, alpha: float) -> None:
+        self.child_alpha = alpha
 
     def values(self, from_prior: bool = False) -> list[StickValues]:
         """With the child concentration, which can change from task to task and so belongs to a time stamp."""

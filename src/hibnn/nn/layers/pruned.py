@@ -32,6 +32,9 @@ class PrunedMask(NeuronMask):
     def each(self) -> list[Sticks]:
         return self.inner.each()
 
+    def set_child_alpha(self, alpha: float) -> None:
+        self.inner.set_child_alpha(alpha)
+
     def values(self, from_prior: bool = False) -> list[StickValues]:
         return self.inner.values(from_prior)
 
