@@ -10,9 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from hibnn.benchmarks import Benchmark, benchmark
+from hibnn.benchmarks import Benchmark
+from hibnn.benchmarks import benchmark as make_benchmark
+from hibnn.benchmarks.registry import part_of
 from hibnn.cli.display import Display, Silent
 from hibnn.datasets.reporting import report
+from hibnn.errors import UserError
 from hibnn.evaluation.evaluate import TaskEvaluation
 from hibnn.learners import State
 from hibnn.runs.experiment import Experiment
@@ -35,11 +38,13 @@ def run(
     force: bool = False,
     stop: Stop = lambda: None,
     patience: float = 0.0,
+    benchmark: Benchmark | None = None,
 ) -> dict[str, Any]:
     """Run an experiment and return its result; with a folder, write it there, or read it if it is there already.
 
     `stop` is asked after every epoch; a signal's number ends the run there, with a checkpoint. `patience` is how many
-    seconds to wait for another process that is at work on the same run.
+    seconds to wait for another process that is at work on the same run. `benchmark` are the tasks, where they are made
+    from arrays (`Experiment.of`).
     """
     start = time.perf_counter()
     store = None if folder is None else RunFolder(folder)
@@ -47,7 +52,7 @@ def run(
         finished = store.finished(experiment)
         if finished is not None:
             return finished
-    tasks = load_tasks(experiment)
+    tasks = load_tasks(experiment, benchmark)
     ood = ood_inputs(experiment.ood, tasks)
     trainer = Trainer(experiment, tasks, new_learner(experiment, tasks, device), store, stop)
 
@@ -84,12 +89,11 @@ def conclude(
     return result, {"model": trainer.state(), "predictions": predictions, "structure": State(trainer.structure, {})}
 
 
-def load_tasks(experiment: Experiment) -> Benchmark:
-    """The tasks an experiment learns."""
-    return benchmark(
-        experiment.dataset,
-        experiment.scenario,
-        seed=experiment.seed,
-        tasks=experiment.tasks,
-        evaluate_on=experiment.evaluate_on,
-    )
+def load_tasks(experiment: Experiment, given: Benchmark | None = None) -> Benchmark:
+    """The tasks an experiment learns, by their name or out of those given."""
+    part: Any = {"seed": experiment.seed, "tasks": experiment.tasks, "evaluate_on": experiment.evaluate_on}
+    if given is None and (not experiment.data or experiment.dataset.endswith(".toml")):
+        return make_benchmark(experiment.dataset, experiment.scenario, **part)
+    if given is None or (given.digest, given.scenario) != (experiment.data, experiment.scenario):
+        raise UserError(f"the tasks of {experiment.dataset} were made from arrays: give the same as benchmark=.")
+    return part_of(given, **part)
