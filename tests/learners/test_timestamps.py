@@ -21,7 +21,7 @@ def test_a_learner_with_time_stamps_is_a_learner(method, kind, tmp_path):
 
 
 @pytest.mark.parametrize(("method", "hidden"), [("ibnn", (20,)), ("ibnn", (20, 14)), ("hibnn", (20, 14))])
-@pytest.mark.parametrize("prediction", ["sampled", "mean"])
+@pytest.mark.parametrize("prediction", ["sample", "mean"])
 def test_with_hard_stamps_old_answers_stay_bit_for_bit(method, hidden, prediction):
     benchmark = small_benchmark()
     learner = small_learner(

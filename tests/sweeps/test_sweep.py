@@ -197,6 +197,13 @@ def test_a_sweep_that_makes_no_sense_is_refused(grid, capsys, words, hint):
         ("", "no runs"),
         ("[[grid", "not valid TOML"),
         ('[[grid]]\nmethod = "finetune"', "name its dataset"),
+        (f"sedes = [1]\n{GRID}", "did you mean 'seeds'"),
+        (f"{GRID}[quik]\nepochs = 1", r"did you mean '\[quick\]'"),
+        (f"{GRID}[quick]\nepcohs = 1", "did you mean 'epochs'"),
+        (GRID.replace("[0, 1]", "[0, 1.5]"), r"seeds must be a whole number, not 1\.5"),
+        (GRID.replace("[0, 1]", "3"), "seeds must be a list, not 3"),
+        (GRID.replace("epochs = 1", "epochs = true"), "epochs must be a whole number, not True"),
+        (f'{GRID}evaluate_on = "validaton"', "did you mean 'validation'"),
         ('[[grid]]\nmethod = "finetune"\ndataset = "split-digits"\nscenario = "task"\nalpha = 1', "no option 'alpha'"),
     ],
 )
