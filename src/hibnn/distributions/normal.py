@@ -19,32 +19,17 @@ def kl_normal(
     return 0.5 * (torch.expm1(gap) - gap + (mean - prior_mean) ** 2 * torch.exp(-prior_log_variance))
 
 
-def total_kl_normal(
-    mean: Tensor,
-    log_variance: Tensor,
-    prior_mean: Tensor | float,
-    prior_log_variance: Tensor | float,
-    *,
-    variance: Tensor | None = None,
-    prior_precision: Tensor | None = None,
-) -> Tensor:
-    """The sum of `kl_normal` and its gradients from the same few passes over memory; the prior is constant.
-
-    A layer that has exp(log_variance) at hand, or keeps exp(-prior_log_variance), passes it and saves an exponential.
-    """
-    prior_mean, prior_log_variance = torch.as_tensor(prior_mean).to(mean), torch.as_tensor(prior_log_variance).to(mean)
-    if variance is None:
-        variance = log_variance.detach().exp()
-    if prior_precision is None:
-        prior_precision = prior_log_variance.neg().exp_()
-    return _TotalKl.apply(mean, log_variance, prior_mean, prior_log_variance, variance, prior_precision)  # pyright: ignore[reportReturnType]
+def total_kl_normal(mean: Tensor, log_variance: Tensor, prior_mean: Tensor, prior_log_variance: Tensor) -> Tensor:
+    """The sum of `kl_normal` and its gradients from the same few passes over memory; the prior is constant."""
+    return _TotalKl.apply(mean, log_variance, prior_mean, prior_log_variance)  # pyright: ignore[reportReturnType]
 
 
 class _TotalKl(torch.autograd.Function):
     """sum KL; on the way, dKL/dm = (m - m_p) / s_p^2 and dKL/d log s^2 = (s^2 / s_p^2 - 1) / 2."""
 
     @staticmethod
-    def forward(ctx, mean, log_variance, prior_mean, prior_log_variance, variance, prior_precision):
+    def forward(ctx, mean, log_variance, prior_mean, prior_log_variance):
+        variance, prior_precision = log_variance.exp(), prior_log_variance.neg().exp_()
         difference = mean - prior_mean
         mean_slope = difference * prior_precision
         variance_slope = torch.addcmul(mean.new_full((), -0.5), variance, prior_precision, value=0.5)
@@ -56,4 +41,4 @@ class _TotalKl(torch.autograd.Function):
     @once_differentiable
     def backward(ctx, gradient):  # pyright: ignore[reportIncompatibleMethodOverride]
         mean_slope, variance_slope = ctx.saved_tensors
-        return gradient * mean_slope, gradient * variance_slope, None, None, None, None
+        return gradient * mean_slope, gradient * variance_slope, None, None

@@ -92,11 +92,6 @@ def expected_probabilities(a: Float[Tensor, "*draws units"], b: Float[Tensor, "*
     return torch.log1p(b / a).neg().cumsum(-1).exp()
 
 
-def expected_active(a: Float[Tensor, "*draws units"], b: Float[Tensor, "*draws units"]) -> Tensor:
-    """The expected number of units that are on: the sum of E[pi_k]."""
-    return expected_probabilities(a, b).sum(-1)
-
-
 class _LogOdds(torch.autograd.Function):
     """The log odds, with one division as their backward pass."""
 

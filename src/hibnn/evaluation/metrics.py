@@ -121,13 +121,6 @@ def negative_log_likelihood(
     return float(-np.log(np.maximum(of_label, _LOWEST_PROBABILITY)).mean())
 
 
-def predictive_entropy(probabilities: Float[np.ndarray, "examples classes"]) -> Float[np.ndarray, " examples"]:
-    """Entropy in nats of each example's predicted distribution, -sum_c p_c log p_c, with 0 log 0 = 0."""
-    probabilities = _distributions(probabilities)
-    log_probabilities = np.log(np.where(probabilities > 0, probabilities, 1.0))
-    return -(probabilities * log_probabilities).sum(axis=1)
-
-
 def ood_auroc(known_scores: Float[np.ndarray, " known"], ood_scores: Float[np.ndarray, " ood"]) -> float:
     """How well a score, such as the predictive entropy, tells out-of-distribution data from known: 1/2 is chance.
 
