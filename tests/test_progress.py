@@ -2,8 +2,6 @@ import io
 import sys
 import time
 
-import pytest
-
 from hibnn import progress
 from hibnn.progress import Bar, track
 
@@ -13,15 +11,15 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.fixture
-def terminal(monkeypatch):
-    stream = Terminal()
+def standard_error(monkeypatch, stream):
+    """Replaced within a test: before it begins pytest puts its own in place."""
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setattr(progress, "SECONDS_BEFORE_A_BAR", 0.05)
     return stream
 
 
-def test_a_bar_appears_only_where_work_takes_long(terminal):
+def test_a_bar_appears_only_where_work_takes_long(monkeypatch):
+    terminal = standard_error(monkeypatch, Terminal())
     with Bar("brief", 3) as bar:
         bar.advance(3)
     assert terminal.getvalue() == ""
@@ -32,17 +30,17 @@ def test_a_bar_appears_only_where_work_takes_long(terminal):
     assert "3/3" in terminal.getvalue()
 
 
-def test_a_bar_appears_only_on_a_terminal_and_where_it_is_wanted(terminal, monkeypatch):
-    file = io.StringIO()
-    for stream, show in ((file, True), (terminal, False)):
-        monkeypatch.setattr(sys, "stderr", stream)
+def test_a_bar_appears_only_on_a_terminal_and_where_it_is_wanted(monkeypatch):
+    for kind, show in ((io.StringIO, True), (Terminal, False)):
+        stream = standard_error(monkeypatch, kind())
         with Bar("long", 3, show=show) as bar:
             time.sleep(0.2)
             bar.advance()
         assert stream.getvalue() == ""
 
 
-def test_lines_are_printed_with_and_without_a_bar(terminal):
+def test_lines_are_printed_with_and_without_a_bar(monkeypatch):
+    terminal = standard_error(monkeypatch, Terminal())
     for seconds in (0, 0.3):
         with Bar("learning", 3) as bar:
             time.sleep(seconds)
