@@ -7,7 +7,7 @@ import torch
 
 from hibnn.benchmarks.base import LazySplit, Split
 from hibnn.estimators.model import Model, TaskRecord, largest
-from hibnn.estimators.predictive import ClassPredictor, RealPredictor
+from hibnn.estimators.predictive import PredictionMode
 from hibnn.estimators.sizing import training_length
 from hibnn.learners import Learner
 from hibnn.learners.sequential_bayes import SequentialBayes
@@ -41,7 +41,7 @@ def learn_experience(
         for number in range(continual.learner.epochs):
             continual.epoch(number)
             bar.advance()
-    continual.end(RealPredictor() if model.regression else ClassPredictor())
+    continual.end(PredictionMode().reals if model.regression else PredictionMode().classes)
     return replace(
         model,
         options=options,

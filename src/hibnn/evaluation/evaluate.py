@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from hibnn.benchmarks.base import Benchmark, Scenario
-from hibnn.continual import ContinualModel, Streams
+from hibnn.continual import ContinualModel, with_streams
 from hibnn.errors import unknown
 from hibnn.learners.base import Prediction
 from hibnn.nn.layout import Layout
@@ -92,22 +92,18 @@ def evaluate_task(model: ContinualModel, benchmark: Benchmark, number: int, gran
     heads = [number] if told and layout is Layout.MULTI else model.heads
     joint = model.joint(split.x)
     own = [joint[head] for head in heads] if joint else []
-    tasks, within = model.posterior(split.x, heads, own, Streams("evaluate", number), granularity.share)
+    tasks, within = model.posterior(split.x, heads, own, with_streams("evaluate", number), granularity.share)
+    sizes = learner.head_sizes
     if layout is Layout.GROWING:
-        evaluation = _growing(within[0], y, number, learner.head_sizes)
+        evaluation = _growing(within[0], y, number, sizes)
     elif told:
-        evaluation = _told(within[0], y)
+        correct = within[0].probabilities.argmax(-1) == y
+        evaluation = _pack(within[0], y, correct, correct, None, correct)
     else:
-        evaluation = _mixed(within, tasks, y, number, learner.head_sizes, benchmark.scenario)
+        evaluation = _mixed(within, tasks, y, number, sizes, benchmark.scenario)
     if model.inference is None or not joint:
         return evaluation
     return replace(evaluation, outlier_scores=model.inference.outlier_scores(joint).numpy())
-
-
-def _told(prediction: Prediction, y: Tensor) -> TaskEvaluation:
-    """One head that is known to be the right one."""
-    correct = prediction.probabilities.argmax(-1) == y
-    return _pack(prediction, y, correct, correct, None, correct)
 
 
 def _growing(prediction: Prediction, y: Tensor, number: int, sizes: Sequence[int]) -> TaskEvaluation:

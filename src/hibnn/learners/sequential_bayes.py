@@ -164,7 +164,7 @@ class SequentialBayes(NetworkLearner):
     def end(self) -> None:
         super().end()
         self.bayesian.posterior_becomes_prior()
-        self.neurons.end(self.task)
+        self.neurons.stamp(self.task)
 
     def state(self) -> State:
         return super().state() | self.neurons.state()
@@ -174,7 +174,8 @@ class SequentialBayes(NetworkLearner):
         self.neurons.restore(state, self.setting.device)
 
     def parameter_count(self) -> int:
-        return super().parameter_count() + self.neurons.count()
+        kept = self.neurons.state().tensors.values()
+        return super().parameter_count() + sum(stamp.numel() for stamp in kept)
 
     def predict_batch(self, x: Tensor, head: int, generator: torch.Generator) -> Prediction:
         x = self.preprocess(x)
@@ -210,4 +211,4 @@ class SequentialBayes(NetworkLearner):
             return self.neurons.relaxed_masks(examples, examples, self.task, generator)
 
     def stick_alphas(self) -> list[Tensor] | None:
-        return self.neurons.stick_alphas(self.task)
+        return [sticks.concentrations[0].detach() for sticks in self.neurons.sticks(self.task)] or None

@@ -153,7 +153,7 @@ class TaskInference:
         """Take over a stored state."""
         tensors = {name: value.cpu() for name, value in state.below(PREFIX).items()}
         self.temperature, self.pooling = Temperature(tensors["temperature"]), Pooling(tensors["pooling"])
-        self.densities.restore(tensors, state.metadata["inference"]["densities"])
+        self.densities.restore(State(tensors, {}), state.metadata["inference"]["densities"])
 
 
 def divide(train: LazySplit, seed: int) -> tuple[LazySplit, Split]:

@@ -3,7 +3,7 @@
 import csv
 import json as json_module
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -11,10 +11,10 @@ from typing import Annotated
 import tyro
 from rich import box
 from rich.console import Console
-from rich.progress import track
 from rich.table import Table
 
 from hibnn.errors import UserError
+from hibnn.progress import track
 from hibnn.runs.index import results
 from hibnn.runs.record import Record
 from hibnn.runs.select import groups, select
@@ -74,12 +74,7 @@ def main(arguments: list[str]) -> int:
 
 def read_runs(root: Path) -> list[Record]:
     """The records below a folder; progress is shown while many must be read."""
-    console = Console(stderr=True)
-
-    def shown(names: list[str]) -> Iterable[str]:
-        return track(names, "reading runs", console=console, transient=True, disable=not console.is_terminal)
-
-    return results(root, track=shown)
+    return results(root, track=lambda names: track(names, "reading runs"))
 
 
 def _print_csv(rows: Sequence[Record]) -> None:

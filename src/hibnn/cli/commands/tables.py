@@ -6,13 +6,12 @@ from typing import Annotated, Literal
 
 import torch
 import tyro
-from rich.console import Console
-from rich.progress import track
 
 from hibnn.benchmarks import Scenario
 from hibnn.errors import UserError
 from hibnn.evaluation.evaluate import Granularity
 from hibnn.files.atomic import atomic_write
+from hibnn.progress import track
 from hibnn.report.outcomes import outcomes_of
 from hibnn.report.runs import StoredRun, runs_below
 from hibnn.report.tables.comparison import COMPARISONS, comparison_table
@@ -63,8 +62,7 @@ def _read_out(runs: list[StoredRun], granularity: str) -> None:
     Granularity.parse(granularity)
     torch.set_num_threads(1)
     able = [run for run in runs if run.finished and run.scenario == "task" and run.config["method"] in SEVERAL_HEADS]
-    console = Console(stderr=True)
-    for run in track(able, "judging", console=console, disable=not console.is_terminal):
+    for run in track(able, "judging"):
         for scenario in (Scenario.DOMAIN, Scenario.CLASS):
             if len(run.matrix) > 1:
                 stored_read_out(run.folder, scenario, granularity)

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from hibnn.errors import UserError
 from hibnn.evaluation.pruning import Ranking
 from hibnn.evaluation.pruning.study import Study
-from hibnn.report.figures.curves import draw_band, draw_points, legend_below, mean_and_error, seeds_label
+from hibnn.report.figures.curves import draw_band, draw_points, legend_below, seeds_label
 from hibnn.report.style import GREY, look, looks, styled
 
 NAMES = {
@@ -104,13 +104,6 @@ def _draw_by_depth(axis: Axes, studies: Sequence[Study], value: Callable[[Study]
         values = [np.array(one) for one in points.values()]
         draw_points(axis, list(points), values, style, seeds_label(style.name, seeds))
     return "; ".join(f"{style.name} depth {one.depth} seed {one.seed}" for one in absent)
-
-
-def accuracy_at(studies: Sequence[Study], ranking: Ranking, percent: float) -> tuple[float, float]:
-    """Mean and standard error over seeds of the accuracy at a percentage of the grid."""
-    values = [_accuracy(study, ranking, percent) for study in studies]
-    mean, error = mean_and_error(np.array([value for value in values if value is not None]))
-    return float(mean), float(error)
 
 
 def _accuracy(study: Study, ranking: Ranking, percent: float) -> float | None:
