@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hibnn.errors import unknown
+from hibnn.learners import agem, derpp, er, lwf, mas
 from hibnn.learners.base import Learner, Prediction, Setting, State
 from hibnn.learners.bayes_options import BayesOptions, BuffetOptions, HierarchicalOptions
 from hibnn.learners.bscl import BSCL, BSCLOptions
@@ -34,6 +35,8 @@ class Method:
     prefers_single_head: bool
 
 
+DESCRIBED = {module.METHOD.name: module.METHOD for module in (er, agem, derpp, lwf, mas)}
+"""Methods whose files also hold their card, look and presets."""
 METHODS = {
     method.name: method
     for method in (
@@ -49,6 +52,10 @@ METHODS = {
         Method("ewc", "holds weights by the Fisher information of earlier tasks", EWCOptions, EWC, True),
         Method("si", "holds weights by their part in lowering earlier losses", SIOptions, SI, True),
         Method("gem", "remembers examples; no step may raise their loss", GEMOptions, GEM, True),
+        *(
+            Method(new.name, new.summary, new.options, new.learner, new.prefers_single_head)
+            for new in DESCRIBED.values()
+        ),
         Method("joint", "keeps all data and trains on all tasks so far; the upper bound", NetworkOptions, Joint, True),
     )
 }

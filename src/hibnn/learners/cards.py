@@ -1,8 +1,9 @@
 """Method cards: what a method stores, whether it must be told the task, where it comes from, and its options."""
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
-from hibnn.learners import METHODS, find_method
+from hibnn.learners import DESCRIBED, METHODS, find_method
+from hibnn.learners.method import Card
 
 DENSITY = (
     "With `--task-inference density` any method also keeps, for every class, a mixture of at most "
@@ -11,18 +12,6 @@ DENSITY = (
     "pixels. A single Gaussian (`--density-components 1`) keeps count, mean and scatter matrix: 308,505 numbers. "
     "Results count them in `parameters` and, alone, in `inference_parameters`."
 )
-TRAINING = "told where a task begins; at test time as the scenario says"
-
-
-@dataclass(frozen=True)
-class Card:
-    """What a user should know before choosing a method."""
-
-    stores: str
-    reference: str
-    task_identity: str = TRAINING
-
-
 CARDS = {
     "finetune": Card("the network", "the lower bound of every comparison"),
     "joint": Card("the network and all data of all tasks", "the upper bound of every comparison"),
@@ -64,7 +53,7 @@ CARDS = {
         "mean and variance of every weight",
         "Molchanov, Ashukha, Vetrov 2017, Variational Dropout Sparsifies Deep Neural Networks",
     ),
-}
+} | {name: method.card for name, method in DESCRIBED.items()}
 
 
 def options_table(name: str) -> list[tuple[str, str]]:

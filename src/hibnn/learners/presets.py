@@ -16,7 +16,7 @@ from typing import Any
 from hibnn.benchmarks import Scenario
 from hibnn.errors import UserError, unknown
 from hibnn.files.toml import read_toml
-from hibnn.learners import ewc, find_method, gem, si
+from hibnn.learners import DESCRIBED, ewc, find_method, gem, si
 from hibnn.learners.network import NetworkOptions
 from hibnn.learners.objective import MaskKL
 from hibnn.learners.schedule import Schedule
@@ -25,6 +25,7 @@ from hibnn.nn.layers.masks import Relaxation
 BAYESIAN = ("vcl", "mfvi", "ibnn", "hibnn")
 BUFFETS = ("ibnn", "hibnn")
 PUBLISHED = {"ewc": ewc.published, "si": si.published, "gem": gem.published}
+PUBLISHED |= {name: method.default for name, method in DESCRIBED.items()}
 
 
 def preset(name: str, method: str, dataset: str, scenario: Scenario = Scenario.TASK) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 
 from hibnn.errors import unknown
 from hibnn.files.atomic import atomic_write
+from hibnn.learners import DESCRIBED
 
 FORMATS = ("png", "svg", "pdf")
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
@@ -67,6 +68,7 @@ LOOKS = {
     "gem": Look("GEM", GREEN, ":", "v", "xxx"),
     "ewc": Look("EWC", ORANGE, "-.", "P", "++"),
     "si": Look("SI", SKY, "--", "X", "oo"),
+    **{name: Look(**vars(method.look)) for name, method in DESCRIBED.items()},
     "den": Look("DEN", OLIVE, "-.", "d", "--"),
     "den-no-stamps": Look("DEN, no time stamps", OLIVE, ":", "d", "||"),
     "finetune": Look("None", GREY, ":", "1", "**"),
