@@ -4,8 +4,8 @@
 
 The second and the third term have samples of the memory of their own. The first mean is over examples and outputs, as
 in the authors' program, to which alpha belongs. Examples enter the memory step by step, so that logits come from all
-along the way through a task; every pass over the data is part of the stream. Outputs that did not exist when an example
-was stored, or belong to another task's head, have -inf in its logits and no part in the mean.
+along the way through a task; every pass over the data is part of the stream. The logits of outputs that a growing head
+adds later are those they begin with. Outputs of another task's head have -inf in z and no part in the mean.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy, pad
+from torch.nn.functional import cross_entropy
 
 from hibnn.benchmarks.base import Scenario
 from hibnn.learners.base import Setting
@@ -51,7 +51,10 @@ class DERpp(ReplayLearner):
     def prepare(self) -> None:
         super().prepare()
         if len(self.memory) and self.setting.layout is not Layout.SHARED:
-            self.memory.rows["logits"] = pad(self.memory.rows["logits"], (0, self.head_sizes[-1]), value=-torch.inf)
+            kept = self.memory.rows
+            with torch.no_grad():
+                added = self.logits(kept["x"], kept["y"])[:, -self.head_sizes[-1] :]
+            kept["logits"] = torch.cat([kept["logits"], added], dim=1)
 
     def terms(self, rows: Tensor) -> dict[str, Tensor]:
         x, y = self.x[rows], self.y[rows]

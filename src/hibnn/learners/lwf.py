@@ -5,8 +5,9 @@ When a task begins, the answers of all earlier heads to its inputs are recorded.
     loss = nll + c sum_{earlier heads} -sum_k q_k log p_k,   q, p = softmax(recorded / T), softmax(logits / T),
 
 with T = 2 (Li and Hoiem 2017, without their warm-up, in which the new head is trained alone). At first p = q and a term
-is the entropy of q. With a shared head the sum is over earlier tasks, the same head for each; the earlier outputs of a
-growing head are one softmax and one term (van de Ven et al. 2022). No example is kept.
+is the entropy of q. With a shared head the sum is over earlier tasks, the same head for each. A growing head is one
+softmax and one term, in which recorded answers give new outputs no probability (van de Ven et al. 2022). No example is
+kept.
 """
 
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy
+from torch.nn.functional import cross_entropy, pad
 
 from hibnn.benchmarks.base import Scenario
 from hibnn.learners.base import PREDICTION_ROWS, Setting, State
@@ -57,17 +58,22 @@ class LwF(GradientLearner):
         return self.mlp.all_logits(self.mlp.features(x)) if len(self.mlp.heads) else x[:, :0]
 
     def terms(self, rows: Tensor) -> dict[str, Tensor]:
-        logits, recorded = self.all_logits(self.x[rows]), self.recorded[rows]
-        own = logits[:, recorded.shape[1] :] if self.setting.layout is Layout.MULTI else logits
-        distillation = self.strength * self.distillation(logits[:, : recorded.shape[1]], recorded)
-        return {"nll": cross_entropy(own, self.y[rows]), "distillation": distillation}
+        logits = self.all_logits(self.x[rows])
+        own = logits[:, -self.head_sizes[-1] :] if self.setting.layout is Layout.MULTI else logits
+        distillation = sum((distil(*pair, self.temperature) for pair in self.pairs(logits, rows)), own.new_zeros(()))
+        return {"nll": cross_entropy(own, self.y[rows]), "distillation": self.strength * distillation}
 
-    def distillation(self, logits: Tensor, recorded: Tensor) -> Tensor:
-        """The sum over earlier heads."""
-        sizes = self.head_sizes[: self.task] if self.setting.layout is Layout.MULTI else recorded.shape[1]
-        heads = zip(logits.split(sizes, 1), recorded.split(sizes, 1), strict=True) if self.task else ()
-        times = self.task if self.setting.layout is Layout.SHARED else 1
-        return times * sum((distil(new, old, self.temperature) for new, old in heads), logits.new_zeros(()))
+    def pairs(self, logits: Tensor, rows: Tensor) -> list[tuple[Tensor, Tensor]]:
+        """Logits and recorded ones for each term of the sum."""
+        recorded = self.recorded[rows]
+        if self.task == 0:
+            return []
+        if self.setting.layout is Layout.SHARED:
+            return [(logits, recorded)] * self.task
+        if self.setting.layout is Layout.GROWING:
+            return [(logits, pad(recorded, (0, self.head_sizes[-1]), value=-torch.inf))]
+        earlier, sizes = logits[:, : recorded.shape[1]], self.head_sizes[:-1]
+        return list(zip(earlier.split(sizes, 1), recorded.split(sizes, 1), strict=True))
 
     def end(self) -> None:
         self.recorded = self.recorded[:0]
