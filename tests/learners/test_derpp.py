@@ -85,11 +85,13 @@ def test_the_distance_is_the_mean_over_examples_of_that_over_known_outputs():
     assert torch.allclose(logits.grad, torch.tensor([[1 / 3, 2 / 3, 1.0], [-1.0, 0.0, 0.0]]))
 
 
-@pytest.mark.parametrize("weights", [{"alpha": 1.0, "beta": 0.0}, {"alpha": 0.0, "beta": 1.0}])
-@pytest.mark.parametrize("scenario", [Scenario.DOMAIN, Scenario.CLASS])
-def test_either_term_alone_forgets_less_than_finetuning(scenario, weights):
-    remembered = accuracy_at_the_end("derpp", scenario, memory=30, learning_rate=0.1, **weights)
-    assert remembered > accuracy_at_the_end("finetune", scenario) + 0.05
+@pytest.mark.parametrize("weights", [(1.0, 0.0), (0.0, 1.0)])
+def test_either_term_alone_forgets_less_than_the_same_steps_without_both(weights):
+    remembered, forgotten = (
+        accuracy_at_the_end("derpp", Scenario.CLASS, memory=30, learning_rate=0.1, alpha=alpha, beta=beta)
+        for alpha, beta in (weights, (0.0, 0.0))
+    )
+    assert remembered > forgotten + 0.2
 
 
 def test_the_published_settings_are_options_of_each_benchmark_and_scenario():

@@ -12,6 +12,8 @@ from hibnn.benchmarks import Scenario
 from hibnn.learners.er import default
 from hibnn.learners.replay import ReplayOptions
 
+SMALL = {"memory": 30, "learning_rate": 0.1}
+
 
 def test_er_is_a_learner(tmp_path):
     check_learner("er", tmp_path)
@@ -38,8 +40,12 @@ def test_the_gradient_of_a_step_is_that_of_the_mixed_minibatch(scenario):
 
 @pytest.mark.parametrize("scenario", [Scenario.DOMAIN, Scenario.CLASS])
 def test_er_forgets_less_than_finetuning(scenario):
-    remembered = accuracy_at_the_end("er", scenario, memory=30, learning_rate=0.1)
-    assert remembered > accuracy_at_the_end("finetune", scenario) + 0.05
+    assert accuracy_at_the_end("er", scenario, **SMALL) > accuracy_at_the_end("finetune", scenario) + 0.05
+
+
+def test_er_forgets_less_than_the_same_steps_without_a_memory():
+    without = accuracy_at_the_end("derpp", Scenario.CLASS, alpha=0.0, beta=0.0, **SMALL)
+    assert accuracy_at_the_end("er", Scenario.CLASS, **SMALL) > without + 0.2
 
 
 def test_the_published_settings_are_options_of_each_benchmark_and_scenario():

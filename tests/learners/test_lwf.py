@@ -71,8 +71,9 @@ def test_a_stronger_pull_leaves_earlier_answers_nearer_to_what_they_were(scenari
     assert moved[0] > moved[1] > moved[2]
 
 
-def test_lwf_forgets_less_than_finetuning():
-    assert accuracy_at_the_end("lwf", Scenario.DOMAIN) > accuracy_at_the_end("finetune", Scenario.DOMAIN) + 0.05
+@pytest.mark.parametrize("scenario", [Scenario.DOMAIN, Scenario.CLASS])
+def test_lwf_forgets_less_than_finetuning(scenario):
+    assert accuracy_at_the_end("lwf", scenario) > accuracy_at_the_end("finetune", scenario) + 0.05
 
 
 def test_recorded_answers_are_kept_during_a_task_only():

@@ -67,4 +67,4 @@ def test_the_published_settings_are_options_of_each_benchmark_and_scenario():
         [MASOptions(**default(benchmark, scenario)).strength for scenario in Scenario]
         for benchmark in ("split-mnist", "permuted-mnist")
     ]
-    assert strengths == [[1, 10000, 1], [0.01, 0.1, 0.003]]
+    assert strengths == [[0.2, 2000, 0.2], [0.0005, 0.005, 0.00015]]
