@@ -20,7 +20,7 @@ def print_plan(experiments: Sequence[Experiment], out: Path, workers: int) -> No
     def shown(kinds: list[str]) -> Iterable[str]:
         return track(kinds, "measuring steps", console=console, transient=True, disable=not console.is_terminal)
 
-    waiting = [one for one in experiments if not (folder_of(one, out) / "result.json").exists()]
+    waiting = [experiment for experiment in experiments if not (folder_of(experiment, out) / "result.json").exists()]
     costs = estimate(waiting, shown)
     defaults = Defaults()
     for experiment, cost in zip(waiting, costs, strict=True):
