@@ -143,6 +143,7 @@ def test_debug_shows_where_a_plugin_fails(files, capsys):
 
 
 def test_an_installed_package_brings_methods_by_entry_points(files, monkeypatch):
+    registry.installed.cache_clear()
     points = [EntryPoint("own", "own:METHOD", "hibnn.methods"), EntryPoint("lost", "own:LOST", "hibnn.methods")]
     points += [EntryPoint("own-digits", "data:BENCHMARK", "hibnn.benchmarks")]
     monkeypatch.setattr(registry, "entry_points", lambda group: [point for point in points if point.group == group])
@@ -155,4 +156,5 @@ def test_an_installed_package_brings_methods_by_entry_points(files, monkeypatch)
         find_method("ownn")
     with pytest.raises(UserError, match="lost = own:LOST of an installed package cannot be loaded"):
         methods()
+    registry.installed.cache_clear()
     del sys.modules["own"], sys.modules["data"]
