@@ -7,7 +7,7 @@ imported only if a name is not built in, or when everything is listed.
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.metadata import EntryPoint, entry_points
 from typing import Generic, Protocol, TypeVar
 
@@ -57,7 +57,7 @@ class Registry(Generic[Entry]):
         known = self.known()
         if name in known:
             return known[name]
-        points = self._points()
+        points = installed(self.group)
         if name not in points:
             raise unknown(self.kind, name, {*known, *points})
         return self._load(points[name])
@@ -65,7 +65,7 @@ class Registry(Generic[Entry]):
     def all(self) -> dict[str, Entry]:
         """Every entry, those of installed packages last."""
         known = self.known()
-        return known | {name: self._load(point) for name, point in self._points().items() if name not in known}
+        return known | {name: self._load(point) for name, point in installed(self.group).items() if name not in known}
 
     def add(self, entry: Entry, source: Plugin) -> None:
         """Make the entry of a plug-in known for as long as this process lives."""
@@ -73,12 +73,9 @@ class Registry(Generic[Entry]):
             raise UserError(
                 f"{source} registers a {self.kind} '{entry.name}': use small letters, digits and hyphens for its name."
             )
-        if entry.name in self.known() or entry.name in self._points():
+        if entry.name in self.known() or entry.name in installed(self.group):
             raise UserError(f"{source} registers the {self.kind} '{entry.name}', which exists: give it another name.")
         self.added[entry.name], self.origins[entry.name] = entry, source
-
-    def _points(self) -> dict[str, EntryPoint]:
-        return {point.name: point for point in entry_points(group=self.group)}
 
     def _load(self, point: EntryPoint) -> Entry:
         source = f"the entry point {point.name} = {point.value} of an installed package"
@@ -89,3 +86,9 @@ class Registry(Generic[Entry]):
         if not isinstance(entry, self.entry) or entry.name != point.name:
             raise UserError(f"{source} is no {self.entry.__name__} of that name.")
         return entry
+
+
+@cache
+def installed(group: str) -> dict[str, EntryPoint]:
+    """What installed packages offer, by name; looked up once, because every package must be asked."""
+    return {point.name: point for point in entry_points(group=group)}

@@ -8,12 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from hibnn import UserError, plugins, registry
+from hibnn import UserError, registry
 from hibnn.benchmarks import find_benchmark
-from hibnn.benchmarks.registry import BENCHMARKS
 from hibnn.cli.main import main
 from hibnn.learners import find_method, methods
-from hibnn.learners.registry import METHODS
 
 OWN_METHOD = """
 from dataclasses import dataclass, replace
@@ -37,22 +35,8 @@ BENCHMARK = replace(find_benchmark("split-digits"), name="own-digits", title="Ow
 RUN = ["run", "--scenario", "task", "--epochs", "1", "--tasks", "2", "--quiet"]
 
 
-def forget():
-    for book in (METHODS, BENCHMARKS):
-        book.added.clear()
-        book.origins.clear()
-    plugins.PATHS.clear()
-
-
-@pytest.fixture(autouse=True)
-def fresh():
-    """What a test registers is forgotten after it."""
-    yield
-    forget()
-
-
 @pytest.fixture
-def files(tmp_path, monkeypatch):
+def files(tmp_path, monkeypatch, forget_plugins):
     monkeypatch.chdir(tmp_path)
     Path("own.py").write_text(OWN_METHOD)
     Path("data.py").write_text(OWN_BENCHMARK)
@@ -76,30 +60,30 @@ def test_a_method_and_a_benchmark_from_files_run_and_are_stated(files, capsys):
     assert config["options"]["strength"] == 2.0
 
 
-def test_a_run_states_only_the_plugins_it_needs(files, capsys):
+def test_a_run_states_only_the_plugins_it_needs(files, capsys, forget_plugins):
     words = [*RUN, "--method", "finetune", "--dataset", "split-digits"]
     for out, more in (("with", ["--plugin", "own.py"]), ("without", [])):
         assert call(capsys, *words, "--out", out, *more)[0] == 0
-        forget()
+        forget_plugins()
     first, second = (json.loads(Path(out, "config.json").read_text()) for out in ("with", "without"))
     assert first == second
     assert first["plugins"] == []
 
 
-def test_a_run_of_a_plugin_goes_on_and_is_judged_only_with_it(files, capsys):
+def test_a_run_of_a_plugin_goes_on_and_is_judged_only_with_it(files, capsys, forget_plugins):
     words = [*RUN, "--method", "own", "--dataset", "split-digits", "--out", "run"]
     assert call(capsys, *words, "--plugin", "own.py")[0] == 0
     for command in (words, ["evaluate", "run", "--scenario", "class"], ["prune", "run"]):
-        forget()
+        forget_plugins()
         code, _, err = call(capsys, *command)
         assert (code, "was made with the plug-in own.py: add --plugin own.py." in err) == (2, True)
     assert call(capsys, "evaluate", "run", "--scenario", "task", "--plugin", "own.py")[0] == 0
     assert "own" in call(capsys, "report", "run", "--plugin", "own.py")[1] + Path("report.html").read_text()
 
 
-def test_a_plugin_that_has_changed_is_not_the_one_a_run_was_made_with(files, capsys):
+def test_a_plugin_that_has_changed_is_not_the_one_a_run_was_made_with(files, capsys, forget_plugins):
     call(capsys, *RUN, "--method", "own", "--dataset", "split-digits", "--out", "run", "--plugin", "own.py")
-    forget()
+    forget_plugins()
     Path("own.py").write_text(OWN_METHOD + "# changed\n")
     code, _, err = call(capsys, "evaluate", "run", "--scenario", "task", "--plugin", "own.py")
     assert code == 2
@@ -159,6 +143,7 @@ def test_debug_shows_where_a_plugin_fails(files, capsys):
 
 
 def test_an_installed_package_brings_methods_by_entry_points(files, monkeypatch):
+    registry.installed.cache_clear()
     points = [EntryPoint("own", "own:METHOD", "hibnn.methods"), EntryPoint("lost", "own:LOST", "hibnn.methods")]
     points += [EntryPoint("own-digits", "data:BENCHMARK", "hibnn.benchmarks")]
     monkeypatch.setattr(registry, "entry_points", lambda group: [point for point in points if point.group == group])
@@ -171,4 +156,5 @@ def test_an_installed_package_brings_methods_by_entry_points(files, monkeypatch)
         find_method("ownn")
     with pytest.raises(UserError, match="lost = own:LOST of an installed package cannot be loaded"):
         methods()
+    registry.installed.cache_clear()
     del sys.modules["own"], sys.modules["data"]

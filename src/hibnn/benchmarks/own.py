@@ -133,8 +133,8 @@ def benchmark_from_arrays(
         tasks.append(Task(title, tuple(range(first, first + len(known))), *splits))
     widths = {split.inputs.shape[1]: task.name for task in tasks for split in (task.train, task.test)}
     if len(widths) > 1:
-        (few, one), (many, other), *_ = sorted(widths.items())
-        raise UserError(f"{one} has {few} columns and {other} {many}: all tasks need the same.")
+        (few, narrow), (many, wide), *_ = sorted(widths.items())
+        raise UserError(f"{narrow} has {few} columns and {wide} {many}: all tasks need the same.")
     same = len(tasks) > 1 and all(known == labels[0] for known in labels)
     return Benchmark(name, Scenario.parse(scenario), tuple(tasks), same)
 

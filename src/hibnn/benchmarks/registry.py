@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 
 from hibnn.benchmarks.base import Benchmark, EvaluateOn, Scenario, Task
 from hibnn.benchmarks.entry import BenchmarkEntry, Traits
 from hibnn.benchmarks.own import find_own
+from hibnn.checking import checked
 from hibnn.datasets import hold_out
 from hibnn.errors import UserError
 from hibnn.registry import Registry
@@ -30,8 +32,14 @@ def benchmarks() -> dict[str, BenchmarkEntry]:
     return BENCHMARKS.all()
 
 
+def title_of(name: str) -> str:
+    """A benchmark's title for people; of one that is not known here, what can be made of its name."""
+    known = BENCHMARKS.known()
+    return known[name].title if name in known else Path(name).stem
+
+
 def benchmark(
-    name: str, scenario: Scenario, *, seed: int = 0, tasks: int | None = None, evaluate_on: EvaluateOn = "test"
+    name: str, scenario: str, *, seed: int = 0, tasks: int | None = None, evaluate_on: EvaluateOn = "test"
 ) -> Benchmark:
     """The benchmark `name` in a scenario.
 
@@ -41,7 +49,7 @@ def benchmark(
     """
     entry = find_benchmark(name)
     count = entry.count(tasks)
-    whole = Benchmark(name, scenario, tuple(entry.make(seed, count)), entry.same_classes)
+    whole = Benchmark(name, Scenario.parse(scenario), tuple(entry.make(seed, count)), entry.same_classes)
     return part_of(whole, seed=seed, tasks=count, evaluate_on=evaluate_on)
 
 
@@ -52,7 +60,7 @@ def part_of(
     if tasks is not None and not 1 <= tasks <= len(whole.tasks):
         raise UserError(f"{whole.name} has {len(whole.tasks)} tasks, not {tasks}.")
     first = whole.tasks[:tasks]
-    if evaluate_on == "validation":
+    if checked("evaluate-on", evaluate_on, EvaluateOn) == "validation":
         first = tuple(_validation(task, seed) for task in first)
     return replace(whole, tasks=first)
 

@@ -7,8 +7,9 @@ one head inferred for a whole test set). An unfinished run has an outcome withou
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from hibnn.benchmarks import Benchmark, Scenario, find_benchmark
+from hibnn.benchmarks import Benchmark, Scenario
 from hibnn.benchmarks.layout import layout_for
+from hibnn.benchmarks.registry import BENCHMARKS
 from hibnn.learners import find_method
 from hibnn.nn.layout import Layout
 from hibnn.report.runs import StoredRun, check_settings
@@ -82,8 +83,7 @@ def _infers(run: StoredRun, scenario: str) -> bool:
     """Whether a head must be inferred: several heads, and nobody tells the task."""
     if scenario == "task":
         return False
-    tasks = Benchmark(
-        run.dataset, Scenario.parse(run.scenario), (), single_domain_head=find_benchmark(run.dataset).same_classes
-    )
+    entry = BENCHMARKS.known().get(run.dataset)
+    tasks = Benchmark(run.dataset, Scenario.parse(run.scenario), (), entry is not None and entry.same_classes)
     layout = layout_for(tasks, run.config["heads"], find_method(run.config["method"]).prefers_single_head)
     return layout is Layout.MULTI

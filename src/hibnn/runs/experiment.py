@@ -5,7 +5,6 @@ Every field is checked and brought to its type when an experiment is made, so it
 
 import hashlib
 import json
-import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -108,13 +107,15 @@ class Experiment(EvaluationProtocol):
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """In another process the plug-ins come first: the options may be of a class that is defined in one."""
-        return _unpickled, ([PATHS[plugin] for plugin in self.plugins], pickle.dumps(vars(self)))
+        """For other processes, where plug-ins come first: the options may be of a class that is defined in one."""
+        paths = [PATHS[plugin] for plugin in self.plugins]
+        return _rebuilt, (paths, vars(self) | {"options": asdict(self.options)})
 
 
-def _unpickled(plugins: Sequence[Path], values: bytes) -> Experiment:
+def _rebuilt(plugins: Sequence[Path], values: dict[str, Any]) -> Experiment:
+    """The same experiment; whether its data are as they were is not asked here, where no error could be reported."""
     for path in plugins:
         load_plugin(path)
     experiment = object.__new__(Experiment)
-    experiment.__dict__.update(pickle.loads(values))
+    vars(experiment).update(values, options=find_method(values["method"]).options(**values["options"]))
     return experiment

@@ -13,7 +13,7 @@ from hibnn.sweeps.sweep import folder_of
 
 def print_plan(experiments: Sequence[Experiment], out: Path, workers: int) -> None:
     """Measure a few steps of each kind of run, and print what that comes to."""
-    waiting = [one for one in experiments if not (folder_of(one, out) / "result.json").exists()]
+    waiting = [experiment for experiment in experiments if not (folder_of(experiment, out) / "result.json").exists()]
     costs = estimate(waiting, lambda kinds: track(kinds, "measuring steps"))
     defaults = Defaults()
     for experiment, cost in zip(waiting, costs, strict=True):
