@@ -5,6 +5,8 @@ import shutil
 
 import numpy as np
 import pytest
+from hibnn.report.outcomes import outcomes_of
+from hibnn.report.runs import check_settings, read_run, runs_below, unfinished_note
 from safetensors.numpy import save_file
 
 from hibnn.benchmarks import Scenario
@@ -13,9 +15,7 @@ from hibnn.errors import UserError
 from hibnn.evaluation.pruning.study import read_study
 from hibnn.learners import find_method
 from hibnn.report.gallery import MAKERS, draw_all
-from hibnn.report.outcomes import outcomes_of
 from hibnn.report.predictions import read_predictions
-from hibnn.report.runs import check_settings, read_run, runs_below, unfinished_note
 from hibnn.runs.experiment import Experiment
 from hibnn.runs.run import run
 

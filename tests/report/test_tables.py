@@ -5,8 +5,8 @@ import io
 from pathlib import Path
 
 import pytest
-
 from hibnn.report.outcomes import Outcome, memory
+
 from hibnn.report.tables.comparison import COMPARISONS, comparison_table, our_number
 from hibnn.report.tables.published import published, published_text
 from hibnn.report.tables.table import Table, comma_separated, escape, latex, markdown

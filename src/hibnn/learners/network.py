@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -13,6 +14,9 @@ from hibnn.errors import UserError, unknown
 from hibnn.learners.base import Learner, Setting, State
 from hibnn.learners.training import pack_optimiser, unpack_optimiser
 from hibnn.nn.networks.heads import HeadedNetwork, Layout
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,7 @@ class NetworkOptions:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "hidden", tuple(self.hidden))
+        take_floats(self)
         for field in fields(self):
             if isinstance(field.default, StrEnum):
                 self._take_word(field.name, type(field.default))
@@ -49,6 +54,14 @@ class NetworkOptions:
     @property
     def widths(self) -> tuple[int, ...]:
         return self.hidden or (self.width,) * self.depth
+
+
+def take_floats(options: "DataclassInstance") -> None:
+    """Whole numbers become floats where floats are meant: 5 in a file and 5.0 on the command line are one value."""
+    for field in fields(options):
+        value = getattr(options, field.name)
+        if field.type in (float, float | None) and type(value) is int:
+            object.__setattr__(options, field.name, float(value))
 
 
 def check_option(options: NetworkOptions, name: str, good: bool, wanted: str) -> None:

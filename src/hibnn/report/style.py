@@ -5,7 +5,6 @@ within any group that does.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec
@@ -15,11 +14,9 @@ from matplotlib.figure import Figure
 
 from hibnn.errors import unknown
 from hibnn.files.atomic import atomic_write
+from hibnn.learners.method import BLACK, BLUE, GREEN, GREY, OLIVE, ORANGE, PURPLE, SKY, VERMILLION, Look
 
 FORMATS = ("png", "svg", "pdf")
-BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
-OLIVE, BLUE, VERMILLION, PURPLE = "#8A7F00", "#0072B2", "#D55E00", "#CC79A7"  # olive: their yellow, dark enough to see
-GREY = "#767676"
 RULES: dict[Any, Any] = {
     "font.size": 9.0,
     "axes.titlesize": 9.5,
@@ -45,17 +42,6 @@ RULES: dict[Any, Any] = {
 Arguments = ParamSpec("Arguments")
 
 
-@dataclass(frozen=True)
-class Look:
-    """How a method is drawn and called."""
-
-    name: str
-    colour: str
-    line: str
-    marker: str
-    hatch: str = ""
-
-
 LOOKS = {
     "ibnn": Look("IBNN", BLUE, "-", "o"),
     "hibnn": Look("HIBNN", VERMILLION, "-", "s", "///"),
@@ -68,16 +54,14 @@ LOOKS = {
     "ewc": Look("EWC", ORANGE, "-.", "P", "++"),
     "si": Look("SI", SKY, "--", "X", "oo"),
     "den": Look("DEN", OLIVE, "-.", "d", "--"),
-    "den-no-stamps": Look("DEN, no time stamps", OLIVE, ":", "d", "||"),
     "finetune": Look("None", GREY, ":", "1", "**"),
     "joint": Look("Joint", GREY, "-", "*", ".."),
 }
-OTHER = Look("", PURPLE, ":", "h")
 
 
 def look(method: str) -> Look:
     """A method's look; one that is not listed keeps its name and a common look."""
-    return LOOKS.get(method, Look(method, OTHER.colour, OTHER.line, OTHER.marker))
+    return LOOKS.get(method, Look(method))
 
 
 def styled(draw: Callable[Arguments, Figure]) -> Callable[Arguments, Figure]:

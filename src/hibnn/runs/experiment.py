@@ -1,7 +1,5 @@
 """An experiment as a value: everything that decides the numbers of a run, and nothing else."""
 
-import hashlib
-import json
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -9,8 +7,9 @@ from hibnn.benchmarks import BENCHMARKS, Scenario
 from hibnn.errors import UserError, unknown
 from hibnn.evaluation.evaluate import Granularity
 from hibnn.learners import find_method
-from hibnn.learners.network import NetworkOptions
+from hibnn.learners.network import NetworkOptions, take_floats
 from hibnn.runs.protocol import EvaluationProtocol
+from hibnn.runs.setting import digest_of
 from hibnn.tasks.density.density import DensityOptions
 from hibnn.tasks.task_inference import INFERENCES
 
@@ -26,6 +25,7 @@ class Experiment(EvaluationProtocol):
     seed: int = 0
 
     def __post_init__(self) -> None:
+        take_floats(self)
         if not isinstance(self.options, find_method(self.method).options):
             raise UserError(f"{type(self.options).__name__} are not the options of {self.method}.")
         if self.dataset not in BENCHMARKS:
@@ -61,14 +61,5 @@ class Experiment(EvaluationProtocol):
 
     @property
     def digest(self) -> str:
-        """A hash of the content: equal experiments have equal digests.
-
-        What concerns the inference of tasks does not count where none is inferred and no density is learned.
-        """
-        content = self.as_json()
-        if self.task_inference != "density":
-            content = {name: value for name, value in content.items() if not name.startswith("density_")}
-        if self.scenario is Scenario.TASK and self.task_inference != "density":
-            del content["task_inference"], content["mixing"]
-        text = json.dumps(content, sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        """A hash of the content: equal experiments have equal digests."""
+        return digest_of(self.as_json())

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
+from hibnn.report.runs import group, read_run
 
 from hibnn.evaluation.pruning import Ranking
 from hibnn.evaluation.pruning.study import prune_run
 from hibnn.report.figures.pruning import accuracy_at, pruning_curves
-from hibnn.report.runs import group, read_run
 from hibnn.runs.run import run
 from hibnn.sweeps.sweep import folder_of, read_sweep
 

@@ -4,10 +4,10 @@ import json
 import os
 
 import pytest
+from hibnn.report.page.collect import collect, progress
 
 from fabricated import fabricate, result, small_study
 from hibnn.errors import UserError
-from hibnn.report.page.collect import collect, progress
 from hibnn.report.page.groups import group_records
 
 

@@ -7,13 +7,13 @@ from html.parser import HTMLParser
 from itertools import pairwise
 
 import pytest
+from hibnn.report.page.collect import collect
 
 from fabricated import fabricate, small_study
 from hibnn.cli.commands.run import _experiment, parse
 from hibnn.cli.main import main
 from hibnn.learners import find_method
 from hibnn.report.page import write_page
-from hibnn.report.page.collect import collect
 from hibnn.report.page.commands import command_for
 from hibnn.report.page.groups import group_records
 from hibnn.runs.experiment import Experiment

@@ -1,9 +1,9 @@
 """Verdicts follow from standard errors, and the paper's numbers from its tables."""
 
 import pytest
+from hibnn.report.page.collect import collect
 
 from fabricated import fabricate, small_study
-from hibnn.report.page.collect import collect
 from hibnn.report.page.groups import group_records
 from hibnn.report.page.summary import Verdict, contenders, headline, paper_tables, verdict, wins
 

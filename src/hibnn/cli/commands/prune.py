@@ -13,7 +13,9 @@ from hibnn.errors import UserError
 from hibnn.evaluation.pruning import GRID, Ranking, Removal
 from hibnn.evaluation.pruning.study import Study, check_prunable, prune_run, write_study
 from hibnn.report.figures.pruning import pruning_curves
+from hibnn.report.series import pruning_studies
 from hibnn.report.style import format_of, save_figure
+from hibnn.runs.record import read_record
 
 CONFIG = (tyro.conf.EnumChoicesFromValues,)
 
@@ -53,7 +55,6 @@ def main(arguments: list[str]) -> int:
     torch.set_num_threads(parsed.threads)
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    studies = []
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
         bar = progress.add_task("pruning", total=len(parsed.runs) * len(parsed.rankings) * len(parsed.percentages))
         for folder in parsed.runs:
@@ -62,9 +63,9 @@ def main(arguments: list[str]) -> int:
             )
             write_study(folder, study)
             Console().print(_table(study))
-            studies.append(study)
     if parsed.figure is not None:
-        save_figure(pruning_curves(studies), parsed.figure)
+        records = [record for folder in parsed.runs if (record := read_record(folder)) is not None]
+        save_figure(pruning_curves(pruning_studies(records)), parsed.figure)
         print(f"The picture is in {parsed.figure}.")
     return 0
 

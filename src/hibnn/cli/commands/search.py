@@ -12,9 +12,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from hibnn.errors import UserError
+from hibnn.evaluation.significance import mean_and_error
 from hibnn.files.atomic import atomic_write
 from hibnn.files.toml import to_toml
-from hibnn.runs.select import mean_and_error
 from hibnn.sweeps.engines import Engine, engine
 from hibnn.sweeps.space import Problem, read_problem
 from hibnn.sweeps.sweep import Outcome, sweep
