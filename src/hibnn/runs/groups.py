@@ -30,13 +30,14 @@ class Member:
 class Group:
     """Runs of one setting, one a seed, judged in one way: by their own results, or by read-outs of one kind.
 
-    `config` is that of its runs with what the read-outs changed; `variant` says, where somebody asked for it, what sets
+    `config` is that of its runs with what the read-outs changed, `read_out_of` the scenario these runs learned in;
+    `variant` says, where somebody asked for it, what sets
     the group apart from others of its method; `number` is its place on a page.
     """
 
     config: dict[str, Any]
     members: tuple[Member, ...]
-    read_out: bool = False
+    read_out_of: str = ""
     variant: str = ""
     number: int = 0
 
@@ -51,6 +52,10 @@ class Group:
     @property
     def scenario(self) -> str:
         return self.config["scenario"]
+
+    @property
+    def read_out(self) -> bool:
+        return bool(self.read_out_of)
 
     @property
     def place(self) -> tuple[str, str]:
@@ -120,16 +125,22 @@ def group_by_setting(records: Iterable[RunRecord], read_outs: bool = False) -> l
 
 
 def tell_apart(groups: Sequence[Group], besides: Sequence[str] = ()) -> list[str]:
-    """What sets each group apart from the others, in words; `besides` are fields that are shown in another way."""
+    """What sets each group apart from the others, in words; `besides` are fields that are shown in another way.
+
+    A field that only some have tells nothing: bounds of densities are there where a density infers the task.
+    """
     if len(groups) == 1:
         return [""]
     settings = [flat(group.config) for group in groups]
     names = dict.fromkeys(name for setting in settings for name in setting if name not in besides)
-    telling = [name for name in names if len({json.dumps(setting.get(name)) for setting in settings}) > 1]
-    return [
-        ", ".join(f"{name.replace('_', ' ')} {plain(setting[name])}" for name in telling if name in setting)
-        for setting in settings
-    ]
+    telling = [name for name in names if len({json.dumps(known[name]) for known in settings if name in known}) > 1]
+    several = len({group.read_out_of for group in groups}) > 1
+    found = []
+    for group, setting in zip(groups, settings, strict=True):
+        parts = [f"{name.replace('_', ' ')} {plain(setting[name])}" for name in telling if name in setting]
+        parts += [f"read out of {group.read_out_of} runs"] if several and group.read_out else []
+        found.append(", ".join(parts))
+    return found
 
 
 def _add(found: dict[tuple[str, ...], dict[Any, Member]], key: tuple[str, ...], member: Member) -> None:
@@ -147,4 +158,4 @@ def _group(key: tuple[str, ...], members: list[Member]) -> Group:
         return Group(config, tuple(members))
     numbers = members[0].numbers or {}
     way = {name: numbers[name] for name in WAY if name in numbers}
-    return Group(config | way | {"read_out_of": f"{config['scenario']} runs"}, tuple(members), read_out=True)
+    return Group(config | way, tuple(members), read_out_of=config["scenario"])
