@@ -85,6 +85,14 @@ def test_one_group_has_nothing_to_be_told_from(tmp_path):
     assert tell_apart(groups_of(tmp_path)) == [""]
 
 
+def test_settings_of_different_versions_are_told_apart_by_what_only_one_of_them_has(tmp_path):
+    fabricate(tmp_path / "new")
+    config = json.loads((fabricate(tmp_path / "old") / "config.json").read_text())
+    del config["mixing"], config["options"]["alpha"]
+    (tmp_path / "old" / "config.json").write_text(json.dumps(config))
+    assert sorted(group.variant for group in groups_of(tmp_path)) == ["", "mixing soft, alpha 30.0"]
+
+
 def test_a_folder_named_twice_counts_once_and_a_missing_one_is_a_sentence(tmp_path):
     fabricate(tmp_path / "run")
     assert len(records_below([tmp_path, tmp_path / "run"])) == 1

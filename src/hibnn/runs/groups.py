@@ -31,8 +31,8 @@ class Group:
     """Runs of one setting, one a seed, judged in one way: by their own results, or by read-outs of one kind.
 
     `config` is that of its runs with what the read-outs changed, `read_out_of` the scenario these runs learned in;
-    `variant` says, where somebody asked for it, what sets
-    the group apart from others of its method; `number` is its place on a page.
+    `variant` says, where somebody asked for it, what sets the group apart from others of its method; `number` is its
+    place on a page.
     """
 
     config: dict[str, Any]
@@ -125,22 +125,28 @@ def group_by_setting(records: Iterable[RunRecord], read_outs: bool = False) -> l
 
 
 def tell_apart(groups: Sequence[Group], besides: Sequence[str] = ()) -> list[str]:
-    """What sets each group apart from the others, in words; `besides` are fields that are shown in another way.
-
-    A field that only some have tells nothing: bounds of densities are there where a density infers the task.
-    """
+    """What sets each group apart from the others, in words; `besides` are fields that are shown in another way."""
     if len(groups) == 1:
         return [""]
-    settings = [flat(group.config) for group in groups]
-    names = dict.fromkeys(name for setting in settings for name in setting if name not in besides)
-    telling = [name for name in names if len({json.dumps(known[name]) for known in settings if name in known}) > 1]
-    several = len({group.read_out_of for group in groups}) > 1
-    found = []
-    for group, setting in zip(groups, settings, strict=True):
-        parts = [f"{name.replace('_', ' ')} {plain(setting[name])}" for name in telling if name in setting]
-        parts += [f"read out of {group.read_out_of} runs"] if several and group.read_out else []
-        found.append(", ".join(parts))
-    return found
+    settings = [flat(group.config) | _origin(group) for group in groups]
+    hidden = [json.dumps([setting.get(name) for name in besides]) for setting in settings]
+    # fields that only some have (bounds of densities) tell nothing, unless nothing else does (another version's)
+    few, many = (_words(settings, besides, absent) for absent in (False, True))
+    return few if len(set(zip(few, hidden, strict=True))) == len(groups) else many
+
+
+def _origin(group: Group) -> dict[str, str]:
+    return {"read out of": f"{group.read_out_of} runs" if group.read_out else ""}
+
+
+def _words(settings: Sequence[dict[str, Any]], besides: Sequence[str], absent: bool) -> list[str]:
+    """The fields in which settings differ, in words; with `absent` also those that one has and another has not."""
+    telling = []
+    for name in dict.fromkeys(name for setting in settings for name in setting if name not in besides):
+        values = {json.dumps(setting.get(name)) for setting in settings if absent or name in setting}
+        telling += [name] * (len(values) > 1)
+    shown = [{name: plain(setting[name]) for name in telling if setting.get(name, "") != ""} for setting in settings]
+    return [", ".join(f"{name.replace('_', ' ')} {value}" for name, value in each.items()) for each in shown]
 
 
 def _add(found: dict[tuple[str, ...], dict[Any, Member]], key: tuple[str, ...], member: Member) -> None:

@@ -13,16 +13,19 @@ BESIDE = ("hibnn", "experiment", "changed")
 """What config.json holds besides the experiment."""
 
 
-def deciding(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that decide the numbers of a run.
+def described(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of the experiment, those of densities only where a density is learned."""
+    density = config.get("task_inference") == "density"
+    idle = () if density else ("density_",)
+    return {name: value for name, value in config.items() if name not in BESIDE and not name.startswith(idle)}
 
-    What concerns the inference of tasks does not count where none is inferred and no density is learned.
-    """
-    content = {name: value for name, value in config.items() if name not in BESIDE}
-    if content.get("task_inference") == "density":
-        return content
-    idle = ("task_inference", "mixing") if content.get("scenario") == "task" else ()
-    return {name: value for name, value in content.items() if name not in idle and not name.startswith("density_")}
+
+def deciding(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that decide the numbers of a run: what infers the task does not where it is told."""
+    content = described(config)
+    if content.get("scenario") == "task" and content.get("task_inference") != "density":
+        return {name: value for name, value in content.items() if name not in ("task_inference", "mixing")}
+    return content
 
 
 def digest_of(config: Mapping[str, Any]) -> str:
@@ -36,8 +39,8 @@ def setting_of(config: Mapping[str, Any]) -> str:
 
 
 def flat(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The deciding fields but the seed, those of the experiment and the options of its method side by side."""
-    content = deciding(config)
+    """The described fields but the seed, those of the experiment and the options of its method side by side."""
+    content = described(config)
     options = content.pop("options", {})
     content.pop("seed", None)
     return content | (options if isinstance(options, dict) else {})

@@ -1,13 +1,15 @@
 """The paper's claim on our networks: those that size themselves lose less when most weights are taken away."""
 
 from pathlib import Path
+from statistics import mean
 
 import pytest
-from hibnn.report.runs import group, read_run
 
 from hibnn.evaluation.pruning import Ranking
-from hibnn.evaluation.pruning.study import prune_run
-from hibnn.report.figures.pruning import accuracy_at, pruning_curves
+from hibnn.evaluation.pruning.study import prune_run, write_study
+from hibnn.report.figures.pruning import pruning_curves
+from hibnn.report.series import pruning_studies
+from hibnn.runs.record import read_record
 from hibnn.runs.run import run
 from hibnn.sweeps.sweep import folder_of, read_sweep
 
@@ -21,12 +23,13 @@ def test_ibnn_and_hibnn_stay_above_mfvi_at_95_percent_pruned_by_signal_to_noise(
     for experiment in read_sweep(SWEEP):
         folders.append(folder_of(experiment, tmp_path))
         run(experiment, folders[-1])
-    studies = [prune_run(folder, percentages=(0.0, 95.0), draws=10) for folder in folders]
-    methods = group([read_run(folder) for folder in folders], lambda one: one.method)
-    assert {name: len(runs) for name, runs in methods.items()} == {"mfvi": 3, "ibnn": 3, "hibnn": 3}
-    at_95 = {}
-    for name in methods:
-        at_95[name], _ = accuracy_at([one for one in studies if one.method == name], Ranking.SNR, 95.0)
-    assert min(at_95["ibnn"], at_95["hibnn"]) > at_95["mfvi"]
+    for folder in folders:
+        write_study(folder, prune_run(folder, percentages=(0.0, 95.0), draws=10))
+    studies = pruning_studies(read_record(folder) for folder in folders)
+    assert {style.name: len(same) for style, same in studies.items()} == {"MFVI": 3, "IBNN": 3, "HIBNN": 3}
+    at_95 = {
+        style.name: mean(each.curve(Ranking.SNR).accuracies[1] for each in same) for style, same in studies.items()
+    }
+    assert min(at_95["IBNN"], at_95["HIBNN"]) > at_95["MFVI"]
     drawn = {line.get_label().split()[0]: line.get_ydata()[1] for line in pruning_curves(studies).axes[1].lines}
     assert max(drawn["IBNN"], drawn["HIBNN"]) < drawn["MFVI"]
