@@ -15,8 +15,8 @@ import torch
 from hibnn import Scenario, options_for
 from hibnn.benchmarks import benchmark
 from hibnn.learners import Setting, find_method
-from hibnn.nn.networks.heads import Layout
-from hibnn.tasks import TaskInference, held_out_part
+from hibnn.nn.layout import Layout
+from hibnn.tasks import TaskInference, divide
 from hibnn.tasks.density import DensityOptions
 
 ROUNDS = 7
@@ -35,14 +35,14 @@ def main() -> None:
     tasks = benchmark("split-mnist", Scenario.CLASS, seed=0)
     setting = Setting(tasks.inputs, Layout.MULTI)
     learner = find_method("ibnn").learner(options_for("ibnn", "split-mnist", epochs=1), setting)
-    task, held = held_out_part(tasks.tasks[0], 0)
-    train, test = task.train.load(), task.test.load()
-    learner.begin(task)
+    rest, held = divide(tasks.tasks[0].train, 0)
+    train, test = rest.load(), tasks.tasks[0].test.load()
+    learner.begin_experience(train, 2)
     learner.epoch(0)
     learner.end()
     for components in (1, DensityOptions.components):
         inference = TaskInference("density", setting, options=DensityOptions(components=components))
-        learning = seconds(lambda made=inference: made.densities.learn(train, held))
+        learning = seconds(lambda made=inference: made.densities.learn(train, held, 0, 2))
         shares = []
         for number in range(ROUNDS):
             plain = seconds(lambda at=number: learner.predict(test.x, 0, setting.generator("bench", at)))

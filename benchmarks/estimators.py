@@ -42,7 +42,7 @@ def tabular() -> None:
 
 def stream(rows: int) -> None:
     """A boundary that turns slowly; the last tenth of every experience is judged as `hibnn fit` does it."""
-    from hibnn.estimators.tables.model import begin, teach
+    from hibnn.estimators.tables.table_model import begin, teach
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "stream.parquet"

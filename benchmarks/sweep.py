@@ -49,12 +49,12 @@ def main() -> None:
         with engine(chosen.engine, chosen.workers, None) as (executor, slots):
             outcomes = sweep(experiments, Path(folder), executor, measure, slots=slots)
         wall = time.perf_counter() - start
-        statuses = [json.loads((one.folder / "status.json").read_text()) for one in outcomes]
+        statuses = [json.loads((outcome.folder / "status.json").read_text()) for outcome in outcomes]
     seconds = [status["seconds"] for status in statuses]
     first = min(datetime.fromisoformat(status["started"]) for status in statuses)
     result = {
         "runs": len(outcomes),
-        "done": sum(one.status == "done" for one in outcomes),
+        "done": sum(outcome.status == "done" for outcome in outcomes),
         "wall_seconds": wall,
         "seconds_until_the_first_run": (first - clock).total_seconds(),
         "run_seconds": sum(seconds),

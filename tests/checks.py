@@ -6,13 +6,14 @@ import torch
 
 from hibnn.benchmarks import Benchmark, Scenario
 from hibnn.benchmarks.base import LazySplit, Task
+from hibnn.continual import ContinualModel
 from hibnn.errors import UserError
 from hibnn.evaluation.evaluate import Granularity, evaluate
 from hibnn.learners import Learner, find_method
 from hibnn.runs.checkpoint import read_state, write_state
 from hibnn.runs.experiment import Experiment
 from hibnn.runs.result import Record
-from hibnn.runs.run import new_learner
+from hibnn.runs.trainer import new_model
 
 
 def small_benchmark(scenario=Scenario.TASK, tasks=3, inputs=8, examples=120, seed=0) -> Benchmark:
@@ -40,7 +41,7 @@ def small_learner(method: str, benchmark: Benchmark, seed=0, heads="auto", **opt
         seed=seed,
         heads=heads,
     )
-    return new_learner(experiment, benchmark)
+    return new_model(experiment, benchmark).learner
 
 
 def learn(learner: Learner, task: Task) -> list[dict[str, float]]:
@@ -59,7 +60,7 @@ def check_learns_above_chance(method, **options):
     benchmark = small_benchmark()
     learner = small_learner(method, benchmark, **options)
     learn(learner, benchmark.tasks[0])
-    (row,) = evaluate(learner, benchmark, Granularity(1))
+    (row,) = evaluate(ContinualModel(learner), benchmark, Granularity(1))
     assert row.accuracy(benchmark.scenario) > 0.9
 
 
@@ -115,7 +116,7 @@ def check_accuracy_matrix_has_the_right_shape(method, **options):
     rows = []
     for task in benchmark.tasks:
         learn(learner, task)
-        rows.append(evaluate(learner, benchmark, Granularity(1)))
+        rows.append(evaluate(ContinualModel(learner), benchmark, Granularity(1)))
         assert len(rows[-1]) == len(rows)
     matrix = Record([[one.accuracy(Scenario.CLASS) for one in row] for row in rows]).matrix(3)
     assert np.array_equal(np.isnan(matrix), np.triu(np.ones((3, 3), bool), 1))

@@ -6,6 +6,7 @@ import numpy as np
 
 from checks import learn, small_benchmark, small_learner
 from hibnn.benchmarks import Scenario
+from hibnn.continual import ContinualModel
 from hibnn.evaluation.evaluate import Granularity, evaluate
 
 
@@ -18,5 +19,5 @@ def accuracy_at_the_end(method: str, scenario: Scenario, seeds=(0, 1), **options
         learner = small_learner(method, benchmark, seed=seed, **options)
         for task in benchmark.tasks:
             learn(learner, task)
-        values += [row.accuracy(scenario) for row in evaluate(learner, benchmark, Granularity(1))]
+        values += [row.accuracy(scenario) for row in evaluate(ContinualModel(learner), benchmark, Granularity(1))]
     return float(np.mean(values))

@@ -1,6 +1,6 @@
 """A run that ends in the middle, as a power cut would end it."""
 
-from hibnn.cli.display import Silent
+from hibnn.runs.progress import Silent
 
 
 class KilledError(Exception):

@@ -108,8 +108,8 @@ def test_the_bound_rises_with_every_removal_and_through_the_gradient_steps(gener
 
 def test_the_best_of_several_searches_is_kept():
     x, _, _ = cambridge_bars(40, 0.5, generator=seeded(3))
-    one, three = (factorise(x, 8, restarts=count, steps=0, generator=seeded(6)).trace[-1] for count in (1, 3))
-    assert three > one
+    first, best = (factorise(x, 8, restarts=count, steps=0, generator=seeded(6)).trace[-1] for count in (1, 3))
+    assert best > first
 
 
 def test_the_same_generator_gives_the_same_factorisation():

@@ -11,7 +11,8 @@ import pytest
 
 from checks import check_learner
 from hibnn.cli.main import main
-from hibnn.learners import METHODS, Method
+from hibnn.learners.method import Card, Look, Method
+from hibnn.learners.registry import METHODS
 
 DOCS = Path(__file__).parent.parent / "docs"
 BLOCK = re.compile(r'^```(\w+) title="([^"]+)"\n(.*?)^```$', re.MULTILINE | re.DOTALL)
@@ -57,8 +58,8 @@ def test_the_new_method_of_the_page_is_a_learner(tmp_path, monkeypatch):
     module = ModuleType("hibnn.learners.l2")
     monkeypatch.setitem(sys.modules, module.__name__, module)
     exec(compile(files["src/hibnn/learners/l2.py"], "extending.md", "exec"), vars(module))
-    names = vars(module) | {"Method": Method}
-    monkeypatch.setitem(METHODS, "l2", eval(files["in METHODS"], names))
+    names = vars(module) | {"Method": Method, "Card": Card, "Look": Look}
+    monkeypatch.setitem(METHODS.added, "l2", eval(files["in METHODS"], names))
     check_learner("l2", tmp_path)
     test = dict(names)
     exec(files["tests/learners/test_l2.py"], test)

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from hibnn.benchmarks import Benchmark
-from hibnn.learners import METHODS
-from hibnn.nn.networks.heads import Layout, layout_for
+from hibnn.benchmarks import Benchmark, find_benchmark
+from hibnn.benchmarks.layout import layout_for
+from hibnn.learners import find_method
+from hibnn.nn.layout import Layout
 from hibnn.runs.experiment import Experiment
 from hibnn.sweeps.space import Range, read_problem
 from hibnn.sweeps.sweep import read_sweep
@@ -73,8 +74,8 @@ def test_pruning_goes_through_the_depths():
 def test_den_always_has_a_head_a_task(name):
     for one in runs(name):
         if one.method == "den":
-            bare = Benchmark(one.dataset, one.scenario, (), single_domain_head=one.dataset == "permuted-mnist")
-            assert layout_for(bare, one.heads, METHODS["den"].prefers_single_head) is Layout.MULTI
+            bare = Benchmark(one.dataset, one.scenario, (), single_domain_head=find_benchmark(one.dataset).same_classes)
+            assert layout_for(bare, one.heads, find_method("den").prefers_single_head) is Layout.MULTI
 
 
 @pytest.mark.parametrize("path", SEARCHES, ids=lambda path: path.stem)

@@ -1,4 +1,8 @@
-"""Errors a user can cause: one sentence that says what to do."""
+"""Errors a user can cause: one sentence that says what to do.
+
+Raised where the user's input enters (estimators, command line, data), shown by `hibnn.cli.main`. Anything else that is
+raised counts as our own fault.
+"""
 
 import difflib
 from collections.abc import Iterable, Iterator
@@ -22,7 +26,10 @@ class BusyError(UserError):
 
 
 class Interruption(KeyboardInterrupt):
-    """A run or sweep was asked to stop by a signal, and left everything such that it can go on."""
+    """A run or sweep was stopped by a signal, in a state from which it can go on.
+
+    The exit code is the shell's convention, 128 plus the signal's number.
+    """
 
     def __init__(self, sentence: str, signal: int) -> None:
         super().__init__(sentence)
@@ -30,15 +37,15 @@ class Interruption(KeyboardInterrupt):
 
 
 class InputError(UserError, ValueError):
-    """The same from an estimator, where scikit-learn's conventions ask for a ValueError.
+    """A UserError from an estimator, where scikit-learn's conventions ask for a ValueError.
 
-    Not every UserError is one, because the parser of the command line has words of its own for a ValueError.
+    Not every UserError is a ValueError, because the parser of the command line turns those into messages of its own.
     """
 
 
 @contextmanager
 def value_errors() -> Iterator[None]:
-    """Let every UserError inside be a ValueError as well."""
+    """Raise every UserError of the block as an InputError."""
     try:
         yield
     except UserError as error:

@@ -9,7 +9,10 @@ The structured posterior (Singh et al., 2017) ties every mask to the sticks and 
 
 Given sticks, expectations over masks and features are closed forms: only sticks are drawn, and no mask need be relaxed.
 Features and variance stay at their optimum for the masks. Coordinate ascent on the masks ends in solutions with too
-many features; taking away the one whose removal raises the bound most, again and again, leads out of them.
+many features; taking away the feature whose removal raises the bound most, again and again, leads out of them.
+
+`factorise` is public and on its own: of the networks it shares only the sticks and the distributions. It shows the
+prior that sizes their layers on a problem small enough to check by eye (examples/cambridge_bars.py).
 """
 
 import math
@@ -26,7 +29,7 @@ from hibnn.distributions.normal import kl_normal
 from hibnn.distributions.precision import double
 from hibnn.distributions.stick_breaking import log_odds, log_probabilities
 from hibnn.errors import UserError
-from hibnn.nn.layers.buffet import SMALLEST_CONCENTRATION, Sticks, inverse_softplus
+from hibnn.nn.layers.ibp import SMALLEST_CONCENTRATION, Sticks, inverse_softplus
 
 MEANINGFUL_SHARE = 0.02
 """A feature counts if at least this share of the examples is expected to have it."""
@@ -38,12 +41,12 @@ SETS = 8
 
 @dataclass(frozen=True)
 class Factorisation:
-    """What was inferred; features are ordered by use, the most used first."""
+    """What was inferred: posterior expectations, with features ordered by use, the most used first."""
 
     probabilities: Float[Tensor, "examples features"]
     """E[z]: how likely each example has each feature."""
     features: Float[Tensor, "features dimensions"]
-    """E[A]; zero for a feature that nobody has."""
+    """E[A]; zero for a feature that no example has."""
     pi: Float[Tensor, " features"]
     """E[pi], from the sticks."""
     noise: float
@@ -86,13 +89,13 @@ def factorise(
     steps: int = 100,
     generator: torch.Generator,
 ) -> Factorisation:
-    """TaskInferenceName masks, features and the number of features, at most `truncation`.
+    """Infer masks, features and the number of features, at most `truncation`.
 
     Of several searches (`restarts`, each of that many `sweeps`) the best is refined by gradient `steps`. A feature's
     entries have the standard deviation `scale` under the prior, by default the root mean square of the data.
     """
     _check(x, truncation, alpha, scale, (restarts, sweeps, steps))
-    data = double(x.detach())
+    data = double(x.detach())  # differences of bounds decide about features, and they are small beside the bounds
     if generator.device.type != data.device.type:
         raise UserError(f"the generator lives on {generator.device}: make one on {data.device}, where x is computed.")
     model = _Model(data, alpha, float(data.square().mean().sqrt()) if scale is None else scale, generator)
@@ -136,13 +139,14 @@ class _Model(NamedTuple):
 
 
 class _Posterior(NamedTuple):
-    """q(v), q(z | v) and the noise variance, of one solution or of a batch."""
+    """q(v), q(z | v) and the noise variance, of one solution or of a batch of them."""
 
     concentrations: Float[Tensor, "2 *batch features"]
     local: Float[Tensor, "*batch examples features"]
     variance: Float[Tensor, "*batch"]
 
     def pick(self, index: int) -> "_Posterior":
+        """One solution of a batch."""
         return _Posterior(self.concentrations[:, index], self.local[index], self.variance[index])
 
 
@@ -155,7 +159,7 @@ class _Features(NamedTuple):
 
 
 class _Bound(NamedTuple):
-    """The bound, and what it was evaluated with: the best features, the best variance for these, E[z | v]."""
+    """The bound, and what it was evaluated with: optimal features, the optimal variance for these, E[z | v]."""
 
     elbo: Float[Tensor, "*batch"]
     features: _Features
@@ -173,7 +177,7 @@ def _bound(model: _Model, posterior: _Posterior, sets: int = SETS) -> _Bound:
     logits = location + posterior.local
     q = logits.sigmoid()
     first, second = q.mean(0), _second_moment(q).mean(0)
-    with torch.no_grad():
+    with torch.no_grad():  # at an optimum the bound does not change with the features to first order
         features = _best_features(model, first, second, posterior.variance)
     squares = _expected_squares(model, first, second, features)
     variance = _best_variance(model, squares)
@@ -207,6 +211,7 @@ def _expected_squares(model: _Model, first: Tensor, second: Tensor, features: _F
 
 
 def _best_variance(model: _Model, squares: Tensor) -> Tensor:
+    """The noise variance of highest likelihood, E |X - Z A|^2 over the number of entries, with its floor."""
     smallest = SMALLEST_NOISE**2 * float(model.x.square().mean())
     return (squares / model.x.numel()).clamp(min=smallest)
 
@@ -244,6 +249,7 @@ def _ascend(
     """Coordinate ascent from E[Z] = q: features, then one column of masks after the other, then the variance."""
     concentrations, local = _nested_sticks(q, model.alpha), torch.zeros_like(q)
     for _ in range(sweeps):
+        # sticks fall along the features, so the most used come first
         q = q.gather(-1, q.sum(-2, keepdim=True).argsort(-1, descending=True).expand_as(q))
         concentrations = _nested_sticks(q, model.alpha)
         location = model.sample_log_odds(concentrations, SETS).unsqueeze(-1)
@@ -259,14 +265,17 @@ def _ascend(
 
 
 def _nested_sticks(q: Float[Tensor, "*batch examples features"], alpha: float) -> Float[Tensor, "2 *batch features"]:
-    """The sticks' posterior if only examples that have one feature could have the next: counts kept, counts lost."""
+    """The sticks' posterior if only examples that have one feature could have the next.
+
+    a_k = alpha + n_k, b_k = 1 + n_{k-1} - n_k, with n_k the expected number of examples that have feature k.
+    """
     count = q.sum(-2)
     before = torch.cat((torch.full_like(count[..., :1], q.shape[-2]), count[..., :-1]), -1)
     return torch.stack((alpha + count, 1 + (before - count).clamp(min=0)))
 
 
 def _refine(model: _Model, start: _Posterior, trace: list[float], steps: int, like: Tensor) -> Factorisation:
-    """Gradient ascent on the sticks and the masks' own log odds."""
+    """Gradient ascent on the sticks and the masks' own log odds, which `_nested_sticks` only approximated."""
     sticks = Sticks(start.local.shape[-1], model.alpha, model.alpha).to(start.local)
     raw = inverse_softplus((start.concentrations - SMALLEST_CONCENTRATION).clamp(min=SMALLEST_CONCENTRATION))
     sticks.load_state_dict({"raw": raw}, strict=False)
@@ -280,27 +289,29 @@ def _refine(model: _Model, start: _Posterior, trace: list[float], steps: int, li
         variance = bound.variance.detach()
         trace.append(float(bound.elbo.detach()))
     with torch.no_grad():
+        # more draws for the result than for a step
         bound = _bound(model, _Posterior(sticks.concentrations(), local, variance), 16 * SETS)
     return _summary(bound, sticks.values().expected_pi(), trace, like)
 
 
 def _summary(bound: _Bound, pi: Tensor, trace: list[float], like: Tensor) -> Factorisation:
-    """The result, in the data's precision and on its device."""
+    """The result in the data's precision and on its device; a feature counts unless all examples lack it."""
     q = bound.q.mean(0)
     order = q.sum(0).argsort(descending=True)
-    nobody = torch.log1p(-bound.q).sum(-2).exp().mean(0)
+    unused = torch.log1p(-bound.q).sum(-2).exp().mean(0)
     return Factorisation(
         probabilities=q[:, order].to(like),
         features=bound.features.mean[order].to(like),
         pi=pi[order].to(like),
         noise=float(bound.variance.sqrt()),
-        expected_features=float((1 - nobody).sum()),
+        expected_features=float((1 - unused).sum()),
         elbo=float(bound.elbo),
         trace=torch.tensor(trace).to(like),
     )
 
 
 def _check(x: Tensor, truncation: int, alpha: float, scale: float | None, effort: tuple[int, int, int]) -> None:
+    """Refuse data and settings that cannot be factorised, in a sentence that says what to change."""
     restarts, sweeps, steps = effort
     if x.ndim != 2 or not x.numel() or not x.is_floating_point():
         raise UserError(f"x is {tuple(x.shape)} of {x.dtype}: give a floating-point matrix, one example a row.")

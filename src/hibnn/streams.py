@@ -1,7 +1,8 @@
 """Named random streams: one seed, and an independent generator for every purpose.
 
 A stream is a pure function of the seed and its name, for example ("order", task, epoch), so a run that is interrupted
-and resumed draws the same numbers without any generator state being stored.
+and resumed draws the same numbers without any generator state being stored. Data sets, benchmarks, learners and
+estimators take all their randomness from here. To rename a stream is to change every number drawn from it.
 """
 
 import hashlib

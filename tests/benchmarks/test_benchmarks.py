@@ -5,7 +5,7 @@ import hashlib
 import numpy as np
 import pytest
 
-from hibnn.benchmarks import BENCHMARKS, Scenario, benchmark
+from hibnn.benchmarks import Scenario, benchmark, benchmarks
 from hibnn.errors import UserError
 
 # inputs, training and test sizes, first training labels, digest of 500 training inputs and of the last test set; seed 0
@@ -56,7 +56,7 @@ def digest(*arrays):
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow if name in NEEDS_CIFAR else ()) for name in BENCHMARKS]
+    "name", [pytest.param(name, marks=pytest.mark.slow if name in NEEDS_CIFAR else ()) for name in benchmarks()]
 )
 def test_a_benchmark_is_what_it_was(name):
     inputs, train, test, labels, expected = GOLDEN[name]

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from hibnn import UserError
-from hibnn.cli.display import Silent
 from hibnn.cli.main import main
 from hibnn.cli.trackers import TensorBoard, tracking
+from hibnn.runs.progress import Silent
 
 RUN = ["run", "--dataset", "split-digits", "--scenario", "task", "--method", "finetune", "--epochs", "2", "--quiet"]
 

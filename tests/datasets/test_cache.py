@@ -95,7 +95,7 @@ def test_a_damaged_array_is_refused_and_made_again(tiny, cache_folder, capsys, d
     recipe = tiny.recipe(tiny.source())
     obtain(recipe)
     damage(cache_folder / "tiny" / f"{key}.npy")
-    with pytest.raises(cache.DamagedError, match=rf"{key}\.npy"):
+    with pytest.raises(cache.DamagedCacheError, match=rf"{key}\.npy"):
         cache.read(recipe)
     np.testing.assert_array_equal(obtain(recipe).test_y, tiny.arrays["test_y"])
     assert f"{key}.npy" in capsys.readouterr().err
@@ -111,7 +111,7 @@ def test_no_byte_of_a_header_can_be_changed_into_another_array(tiny, cache_folde
         path.write_bytes(good[:position] + b"(" + good[position + 1 :])
         try:
             found = cache.read(recipe)
-        except cache.DamagedError:
+        except cache.DamagedCacheError:
             continue
         assert found is not None
         np.testing.assert_array_equal(found[0]["train_x"], tiny.arrays["train_x"])
@@ -134,7 +134,7 @@ def test_arrays_without_known_sums_are_held_to_those_of_their_manifest(tiny, cac
     recipe = tiny.recipe(tiny.source(), sums={})
     obtain(recipe)
     flip_the_last_bit(cache_folder / "tiny" / "test_x.npy")
-    with pytest.raises(cache.DamagedError, match=r"test_x\.npy"):
+    with pytest.raises(cache.DamagedCacheError, match=r"test_x\.npy"):
         cache.read(recipe)
 
 

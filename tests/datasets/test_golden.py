@@ -51,15 +51,10 @@ def test_the_classes_of_a_test_set_have_their_sizes(name):
     assert np.bincount(datasets.load(name).test_y).tolist() == TEST_COUNTS[name]
 
 
-def test_each_data_set_has_a_function_of_its_name(monkeypatch):
-    monkeypatch.setattr(datasets, "load", lambda name: name)
-    assert [getattr(datasets, name.replace("-", "_"))() for name in datasets.NAMES] == list(datasets.NAMES)
-
-
 def test_digits_are_scikit_learns_split_by_class():
     from sklearn.datasets import load_digits
 
-    digits, (x, y) = datasets.digits(), load_digits(return_X_y=True)
+    digits, (x, y) = datasets.load("digits"), load_digits(return_X_y=True)
     rows = sorted(map(bytes, np.column_stack([x, y]).astype(np.uint8)))
     train, test = (np.column_stack([digits.train_x, digits.train_y]), np.column_stack([digits.test_x, digits.test_y]))
     assert sorted(map(bytes, np.vstack([train, test]).astype(np.uint8))) == rows
@@ -71,7 +66,7 @@ def test_digits_are_scikit_learns_split_by_class():
 def test_a_variant_is_regenerated_to_the_bit_with_its_digits_in_the_foreground(name, backgrounds):
     arrays = mnist_variants.regenerate(getattr(mnist_variants, backgrounds))
     assert sums_of(arrays) == RECIPES[f"mnist-{name}"].sums["regenerated"]
-    mnist = datasets.mnist()
+    mnist = datasets.load("mnist")
     drawn = permutation(raw_bits(0, "mnist-variants", "digits"), 70_000)[52_000:62_000]
     digits = np.concatenate([mnist.train_x, mnist.test_x])[drawn]
     assert (arrays["test_x"] >= digits).all()
@@ -79,10 +74,10 @@ def test_a_variant_is_regenerated_to_the_bit_with_its_digits_in_the_foreground(n
 
 
 def test_mnist_loads_from_the_cache_in_under_half_a_second():
-    datasets.mnist()
+    datasets.load("mnist")
     times = []
     for _ in range(3):
         start = time.perf_counter()
-        datasets.mnist()
+        datasets.load("mnist")
         times.append(time.perf_counter() - start)
     assert min(times) < 0.5

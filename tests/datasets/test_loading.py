@@ -68,7 +68,7 @@ def test_an_endless_download_is_given_up(tiny, server, capsys, monkeypatch):
 
 
 def test_a_server_that_does_not_answer_is_given_up_in_time(tiny, capsys, monkeypatch):
-    monkeypatch.setattr(canonical, "PATIENCE", 0.1)
+    monkeypatch.setattr(canonical, "TIMEOUT", 0.1)
     monkeypatch.setenv("no_proxy", "*")
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"http://127.0.0.1:{silent.getsockname()[1]}/"
@@ -162,7 +162,7 @@ def test_an_embedded_data_set_that_changed_is_one_sentence(tiny):
 
 
 def test_digits_need_no_cache_and_are_as_read_only_as_the_others(cache_folder):
-    digits = hibnn.datasets.digits()
+    digits = hibnn.datasets.load("digits")
     assert not digits.train_x.flags.writeable
     assert not digits.test_x.flags.writeable
     assert not cache_folder.exists()

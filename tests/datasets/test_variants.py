@@ -54,11 +54,11 @@ def test_noise_is_uniform_over_all_grey_levels():
 def test_corners_are_those_of_patches_with_enough_deviation():
     picture = np.random.default_rng(0).normal(100, np.linspace(0, 12, 40), (30, 40)).astype(np.uint8)
     deviations = sliding_window_view(picture, (5, 5)).std((2, 3))
-    np.testing.assert_array_equal(photographs.lively_corners(picture, 5, 6), np.argwhere(deviations >= 6))
+    np.testing.assert_array_equal(photographs.textured_corners(picture, 5, 6), np.argwhere(deviations >= 6))
     assert 0 < (deviations >= 6).mean() < 1
 
 
-def test_backgrounds_are_lively_patches_of_photographs_chosen_evenly(monkeypatch):
+def test_backgrounds_are_textured_patches_of_photographs_chosen_evenly(monkeypatch):
     pictures = np.random.default_rng(0).integers(0, 256, (3, 60, 40), np.uint8)
     pictures[:, 30:] = 0
     monkeypatch.setattr(mnist_variants, "photographs", lambda: list(pictures))

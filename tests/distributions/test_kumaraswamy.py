@@ -23,8 +23,8 @@ def test_draws_follow_the_kumaraswamy_distribution(generator, a, b, dtype):
 def test_with_b_equal_to_one_it_is_a_beta(generator):
     log_v = sample_log_kumaraswamy(torch.tensor(3.0), torch.tensor(1.0), (50_000,), generator)
     assert_fits(log_v.double().exp(), lambda value: stats.beta.cdf(value, 3, 1))
-    a, one = torch.tensor([0.3, 3.0, 40.0]), torch.ones(3)
-    torch.testing.assert_close(kl_kumaraswamy(a, one, 2.0, 1.5), kl_beta(a, one, 2.0, 1.5), rtol=1e-5, atol=1e-6)
+    a, b = torch.tensor([0.3, 3.0, 40.0]), torch.ones(3)
+    torch.testing.assert_close(kl_kumaraswamy(a, b, 2.0, 1.5), kl_beta(a, b, 2.0, 1.5), rtol=1e-5, atol=1e-6)
 
 
 def test_the_gradient_is_the_derivative_at_fixed_noise():

@@ -5,7 +5,6 @@ from hibnn.distributions import stick_breaking
 from hibnn.distributions.beta import sample_beta, sample_log_odds
 from hibnn.distributions.concrete import sample
 from hibnn.distributions.stick_breaking import (
-    expected_active,
     expected_probabilities,
     log_odds,
     log_probabilities,
@@ -25,12 +24,12 @@ def test_the_mean_probability_of_unit_k_is_the_kth_power_of_the_mean_stick(gener
 def test_the_expected_number_of_active_units_is_the_mean_of_the_sum(generator):
     a, b = torch.tensor([9.0, 3.0, 5.0, 0.5]), torch.tensor([1.0, 2.0, 0.5, 1.0])
     sticks, _ = sample_beta(a, b, (50_000,), generator)
-    assert_mean(log_probabilities(sticks).exp().sum(-1), expected_active(a, b))
+    assert_mean(log_probabilities(sticks).exp().sum(-1), expected_probabilities(a, b).sum(-1))
 
 
-def test_an_endless_buffet_has_alpha_dishes_on_average():
+def test_alpha_units_are_on_in_expectation_under_the_prior():
     alpha = torch.full((1000,), 4.0)
-    torch.testing.assert_close(expected_active(alpha, torch.ones(1000)), torch.tensor(4.0))
+    torch.testing.assert_close(expected_probabilities(alpha, torch.ones(1000)).sum(-1), torch.tensor(4.0))
 
 
 def test_the_sigmoid_of_the_log_odds_is_the_probability():

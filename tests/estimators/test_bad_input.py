@@ -131,7 +131,7 @@ def test_an_interruption_and_a_failing_fit_leave_the_model_as_it_was(model, monk
 
     with pytest.raises(ValueError, match="NaN"):
         model.fit(one(np.nan), Y)
-    monkeypatch.setattr("hibnn.estimators.training.run_epochs", interrupted)
+    monkeypatch.setattr("hibnn.continual.ContinualModel.epoch", interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.partial_fit(FRAME, Y)
 

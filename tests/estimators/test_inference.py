@@ -5,10 +5,10 @@ import pytest
 import torch
 from sklearn.datasets import load_digits, make_blobs
 
-from hibnn.benchmarks.base import Split
+from hibnn.benchmarks.base import LazySplit
 from hibnn.errors import UserError
 from hibnn.estimators import ContinualClassifier, ContinualRegressor, load_model
-from hibnn.estimators.inference import divide, uses_densities
+from hibnn.tasks import divide
 
 QUICK = {"epochs": 10, "truncation": 20, "random_state": 0}
 TASKS = ((0, 1, 2), (3, 4, 5), (6, 7, 8))
@@ -102,7 +102,7 @@ def test_densities_help_with_labels_if_there_are_rows_to_learn_how_far(digits):
     x, y = make_blobs(3000, centers=[[-1, 0], [1, 0]], random_state=0)
     few, many = (ContinualClassifier(**QUICK).fit(x[:rows], y[:rows]) for rows in (900, 3000))
     assert few.model_.inference.pooling.exponents == (1.0, 0.0)
-    assert not uses_densities(few.model_.inference, [0])
+    assert not few.model_.inference.uses_densities([0])
     assert many.model_.inference.pooling.exponents[1] > 0
     uncertainty = many.predict_uncertainty(x)
     np.testing.assert_allclose(uncertainty.total, uncertainty.epistemic + uncertainty.aleatoric)
@@ -145,11 +145,11 @@ def test_held_out_rows_come_from_every_class_and_no_class_loses_its_only_row():
     y = np.array([0] * 100 + [1] * 99 + [2])
     x = np.arange(200, dtype=np.float32)[:, None]
     for seed in range(5):
-        rest, held = divide(Split(x, y), seed)
-        assert 2 in rest.y
+        rest, held = divide(LazySplit(x, np.arange(200), y), seed)
+        assert 2 in rest.labels
         assert {0, 1} == set(held.y)
-        assert np.array_equal(np.sort(np.concatenate([rest.x, held.x]), 0), x)
-    assert [len(part) for part in divide(Split(x[:1], y[:1]), 0)] == [1, 0]
+        assert np.array_equal(np.sort(np.concatenate([rest.load().x, held.x]), 0), x)
+    assert [len(part) for part in divide(LazySplit(x, np.arange(1), y[:1]), 0)] == [1, 0]
 
 
 def test_a_model_goes_on_only_as_it_was_begun(digits):

@@ -13,7 +13,7 @@ from sklearn.preprocessing import PolynomialFeatures
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hibnn.estimators import ContinualClassifier, ContinualRegressor
-from hibnn.learners import METHODS
+from hibnn.learners import methods
 
 QUICK = {"epochs": 6, "truncation": 20, "random_state": 0}
 
@@ -80,7 +80,7 @@ def test_labels_come_back_as_they_came(labels):
     assert fitted.score(x, given) > 0.7
 
 
-@pytest.mark.parametrize("method", sorted(METHODS))
+@pytest.mark.parametrize("method", sorted(methods()))
 def test_every_method_learns_by_name_and_takes_another_task(method):
     x, y = load_wine(return_X_y=True)
     options = {"coreset_size": 5, "coreset_epochs": 1} if method == "vcl-coreset" else {}

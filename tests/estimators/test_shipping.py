@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits, load_wine
 from hibnn.errors import UserError
 from hibnn.estimators import ContinualClassifier, ContinualRegressor, load_model
 from hibnn.estimators.compaction import unit_effects
-from hibnn.estimators.predictive import PredictionMode, blocks
+from hibnn.estimators.predictive import PredictionMode
 
 
 @pytest.fixture(scope="module")
@@ -29,8 +29,8 @@ def model(digits):
 
 
 def logits(model, x):
-    inputs = torch.from_numpy(model.model_.inputs.apply(x))
-    (first, second), *_ = blocks(model.model_, inputs, [0, 1], PredictionMode("mean"))
+    mode, inputs = PredictionMode("mean"), model.model_.inputs.apply(x)
+    (_, (first, second)), *_ = mode.outputs(model.model_.learner, inputs, [0, 1])
     return torch.cat([first[0], second[0]], 1)
 
 

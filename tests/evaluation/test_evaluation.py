@@ -4,10 +4,12 @@ import torch
 
 from checks import small_benchmark
 from hibnn.benchmarks import Scenario
+from hibnn.benchmarks.layout import layout_for
+from hibnn.continual import ContinualModel
 from hibnn.errors import UserError
 from hibnn.evaluation.evaluate import Granularity, evaluate_task
 from hibnn.learners.base import Prediction, Setting, entropy
-from hibnn.nn.networks.heads import Layout, layout_for
+from hibnn.nn.layout import Layout
 
 
 class Oracle:
@@ -30,7 +32,7 @@ SURE, UNSURE = [[0.9, 0.1]], [[0.6, 0.4]]
 
 def judge(answers, scenario, number, granularity="sample", **oracle):
     benchmark = small_benchmark(scenario, tasks=2)
-    return evaluate_task(Oracle(answers, **oracle), benchmark, number, Granularity.parse(granularity))
+    return evaluate_task(ContinualModel(Oracle(answers, **oracle)), benchmark, number, Granularity.parse(granularity))
 
 
 def test_the_head_of_lowest_entropy_answers():

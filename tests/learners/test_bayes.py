@@ -10,7 +10,7 @@ from hibnn.learners import find_method
 from hibnn.learners.bayes_options import BayesOptions, BuffetOptions, HierarchicalOptions
 from hibnn.learners.schedule import Schedule
 from hibnn.nn.layers.masks import Relaxation
-from hibnn.nn.networks.heads import Layout
+from hibnn.nn.layout import Layout
 
 
 @pytest.mark.parametrize("method", ["vcl", "ibnn", "hibnn"])
@@ -75,7 +75,7 @@ def test_the_warm_up_weighs_the_kl_by_the_epoch():
     benchmark = small_benchmark()
     learner = small_learner("vcl", benchmark, epochs=5, kl_warmup=4)
     learner.begin(benchmark.tasks[0])
-    assert [learner.kl_weight(number) for number in range(5)] == [0.25, 0.5, 0.75, 1.0, 1.0]
+    assert [learner.plan.kl_weight(number) for number in range(5)] == [0.25, 0.5, 0.75, 1.0, 1.0]
 
 
 def test_prediction_by_means_is_close_to_the_average_over_draws():

@@ -5,6 +5,7 @@ import torch
 
 from checks import check_learner, learn, small_benchmark, small_learner
 from hibnn.benchmarks import Scenario
+from hibnn.continual import ContinualModel
 from hibnn.errors import UserError
 from hibnn.evaluation.evaluate import Granularity, evaluate
 from hibnn.learners.network import NetworkOptions
@@ -34,7 +35,7 @@ def test_joint_training_answers_under_the_head_of_the_task():
     learner = small_learner("joint", benchmark)
     for task in benchmark.tasks:
         learn(learner, task)
-    for row in evaluate(learner, benchmark, Granularity(1)):
+    for row in evaluate(ContinualModel(learner), benchmark, Granularity(1)):
         assert row.probabilities.shape[1] == 2
         assert row.accuracy(Scenario.TASK) > 0.9
 

@@ -3,14 +3,10 @@ from pathlib import Path
 import pytest
 
 from hibnn.cli.main import main
-from hibnn.learners import METHODS
-from hibnn.learners.cards import CARDS, markdown, options_table
+from hibnn.learners import find_method
+from hibnn.learners.cards import markdown, options_table
 
 PAGE = Path(__file__).parents[2] / "docs" / "methods.md"
-
-
-def test_every_method_has_a_card_and_every_card_a_method():
-    assert set(CARDS) == set(METHODS)
 
 
 def test_the_page_of_the_documentation_is_made_from_the_cards():
@@ -18,7 +14,7 @@ def test_the_page_of_the_documentation_is_made_from_the_cards():
 
 
 def test_a_card_lists_options_with_their_defaults(capsys):
-    assert ("--alpha", "30.0") in options_table("ibnn")
+    assert ("--alpha", "30.0") in options_table(find_method("ibnn"))
     with pytest.raises(SystemExit) as code:
         main(["methods", "ibnn"])
     assert code.value.code == 0

@@ -7,9 +7,9 @@ import torch
 from checks import check_learner, learn, probabilities, small_benchmark, small_learner
 from hibnn.benchmarks import Scenario
 from hibnn.errors import UserError
-from hibnn.learners.coreset import CoresetOptions, farthest_first, published
+from hibnn.learners.coreset import CoresetOptions, farthest_first
 from hibnn.learners.sequential_bayes import SequentialBayes
-from hibnn.nn.networks.heads import Layout
+from hibnn.nn.layout import Layout
 
 SMALL = {"coreset_size": 10, "coreset_epochs": 3, "prediction_draws": 5}
 
@@ -149,8 +149,3 @@ def test_kept_examples_count_as_numbers_to_store():
     learn(learner, benchmark.tasks[0])
     weights = sum(parameter.numel() for parameter in learner.network.parameters())
     assert learner.parameter_count() == weights + 10 * (8 + 1)
-
-
-def test_the_published_settings_are_options_and_depend_on_the_benchmark():
-    assert CoresetOptions(**published("split-mnist", Scenario.TASK)).coreset_size == 40
-    assert CoresetOptions(**published("permuted-mnist", Scenario.DOMAIN)).coreset_size == 200

@@ -10,9 +10,10 @@ from checks import check_learner, learn, small_benchmark, small_learner
 from forgetting import accuracy_at_the_end
 from hibnn.benchmarks import Scenario
 from hibnn.errors import UserError
-from hibnn.learners.ewc import EWCOptions, published
+from hibnn.learners.ewc import EWCOptions
 from hibnn.learners.fisher import Fisher, batch_fisher, fisher
-from hibnn.nn.networks.heads import Layout
+from hibnn.learners.presets import options_for
+from hibnn.nn.layout import Layout
 from hibnn.nn.networks.mlp import MLP
 
 
@@ -170,12 +171,11 @@ def test_what_is_kept_is_counted_and_does_not_grow_with_the_tasks():
 
 def test_the_published_settings_are_options_of_each_benchmark_and_scenario():
     strengths = [
-        [EWCOptions(**published(dataset, scenario, online)).strength for scenario in Scenario]
+        [options_for("ewc", dataset, scenario=scenario).strength for scenario in Scenario]
         for dataset in ("split-mnist", "permuted-mnist")
-        for online in (False, True)
     ]
-    assert strengths == [[100, 100, 600], [400, 700, 100], [500, 150, 10], [500, 250, 50]]
-    assert published("permuted-mnist", Scenario.DOMAIN)["fisher"] is Fisher.BATCHES
+    assert strengths == [[100, 100, 600], [500, 150, 10]]
+    assert options_for("ewc", "permuted-mnist", scenario="domain").fisher is Fisher.BATCHES
 
 
 @pytest.mark.parametrize("wrong", [{"strength": -1.0}, {"decay": 1.5}])

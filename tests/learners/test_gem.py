@@ -13,8 +13,9 @@ from forgetting import accuracy_at_the_end
 from hibnn.benchmarks import Scenario
 from hibnn.errors import UserError
 from hibnn.learners.base import Setting
-from hibnn.learners.gem import GEM, GEMOptions, bounded_quadratic, project, published
-from hibnn.nn.networks.heads import Layout
+from hibnn.learners.gem import GEM, GEMOptions, bounded_quadratic, project
+from hibnn.learners.presets import options_for
+from hibnn.nn.layout import Layout
 
 SMALL = {"memory": 30, "learning_rate": 0.1}
 
@@ -174,8 +175,8 @@ def test_remembered_numbers_are_counted():
 
 def test_the_published_settings_are_options_of_each_benchmark_and_scenario():
     for scenario in Scenario:
-        assert GEMOptions(**published("permuted-mnist", scenario)).learning_rate == 0.1
-        assert GEMOptions(**published("split-mnist", scenario)).learning_rate == 0.01
+        assert options_for("gem", "permuted-mnist", scenario=scenario).learning_rate == 0.1
+        assert options_for("gem", "split-mnist", scenario=scenario).learning_rate == 0.01
 
 
 @pytest.mark.parametrize("wrong", [{"memory": 0}, {"margin": -0.1}])

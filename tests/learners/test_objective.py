@@ -8,11 +8,11 @@ import torch
 from scipy import integrate, stats
 
 from hibnn.learners.objective import Draws, MaskKL, authors_child_kl, negative_elbo
-from hibnn.nn.layers.buffet import HIBPMask, IBPMask, Sticks
+from hibnn.nn.layers.ibp import HIBPMask, IBPMask, Sticks
 from hibnn.nn.layers.masks import Relaxation
+from hibnn.nn.layout import Layout
 from hibnn.nn.likelihoods import Categorical, Gaussian
 from hibnn.nn.networks.bayesian import BayesianMLP
-from hibnn.nn.networks.heads import Layout
 from statistics_helpers import assert_mean
 
 

@@ -10,8 +10,9 @@ from forgetting import accuracy_at_the_end
 from hibnn.benchmarks import Scenario
 from hibnn.errors import UserError
 from hibnn.learners.base import Setting
-from hibnn.learners.si import SI, SIOptions, published
-from hibnn.nn.networks.heads import Layout
+from hibnn.learners.presets import options_for
+from hibnn.learners.si import SI, SIOptions
+from hibnn.nn.layout import Layout
 
 
 class OnAQuadratic(SI):
@@ -101,7 +102,7 @@ def test_what_is_kept_between_tasks_is_counted():
 
 def test_the_published_settings_are_options_of_each_benchmark_and_scenario():
     strengths = [
-        [SIOptions(**published(dataset, scenario)).strength for scenario in Scenario]
+        [options_for("si", dataset, scenario=scenario).strength for scenario in Scenario]
         for dataset in ("split-mnist", "permuted-mnist")
     ]
     assert strengths == [[300, 3000, 600], [1, 10, 0.3]]

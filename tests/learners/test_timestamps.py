@@ -68,7 +68,7 @@ def test_hard_stamps_own_a_prefix_and_the_buffet_begins_behind_it():
     benchmark = small_benchmark()
     learner = small_learner("ibnn", benchmark, timestamps=Timestamps.HARD, frozen_threshold=0.3, **SMALL)
     learn(learner, benchmark.tasks[0])
-    (stamp,) = learner.stamps.sticks(0)
+    (stamp,) = learner.neurons.stamps.sticks(0)
     pi = stamp.expected_pi()
     assert 0 < stamp.limit < 20
     assert (pi[: stamp.limit] > 0.3).all()
@@ -85,7 +85,7 @@ def test_a_later_task_changes_only_weights_that_no_task_owns():
         "ibnn", benchmark, hidden=(20, 14), timestamps=Timestamps.HARD, frozen_threshold=0.3, **SMALL
     )
     learn(learner, benchmark.tasks[0])
-    below, above = learner.stamps.owned_units()
+    below, above = learner.neurons.stamps.owned_units()
     before = [layer.mean.detach().clone() for layer in learner.bayesian.hidden_layers()]
     learn(learner, benchmark.tasks[1])
     first, second = (layer.mean != old for layer, old in zip(learner.bayesian.hidden_layers(), before, strict=True))

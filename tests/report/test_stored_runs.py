@@ -110,6 +110,14 @@ def test_runs_of_different_settings_are_series_of_their_own(stored, tmp_path):
     assert len(panels) == 2 * 6
 
 
+def test_settings_of_one_benchmark_have_panels_of_their_own(stored, tmp_path):
+    copy = shutil.copytree(stored / "ibnn-0", tmp_path / "wider")
+    rewrite(copy, "config.json", options=read_record(copy).config["options"] | {"width": 9})
+    drawings = {drawing.name: drawing.figure for drawing in draw_all(records_below([stored / "ibnn-1", tmp_path]))}
+    titles = [axis.get_title() for axis in drawings["active-neurons-by-task-ibnn-task"].axes]
+    assert titles == ["split-digits, width 8", "split-digits, width 9"]
+
+
 def test_a_damaged_run_costs_its_own_series_only(capsys, stored, tmp_path):
     shutil.copytree(stored / "vcl-4", tmp_path / "runs" / "whole")
     broken = shutil.copytree(stored / "vcl-4", tmp_path / "runs" / "broken")

@@ -138,8 +138,8 @@ def test_den_without_stamps_is_the_papers_and_an_ibnn_with_stamps_is_named(tmp_p
     assert [row[2:4] for row in rows] == [
         ("DEN", "99.1 ± 0.1"),
         ("DEN, no time stamps", published_text("den", S, "task", "den-no-stamps")),
-        ("IBNN, timestamps hard", "95.3 ± 2.0"),
-        ("IBNN, timestamps none", "95.3 ± 2.0"),
+        ("IBNN", "95.3 ± 2.0"),
+        ("IBNN, hard time stamps", "-"),
     ]
 
 

@@ -11,12 +11,12 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from hibnn import Experiment, Scenario, UserError, options_for, run
-from hibnn.cli.display import Silent
 from hibnn.cli.main import main
 from hibnn.errors import DivergedError
 from hibnn.learners import State
 from hibnn.runs import trainer as learning
 from hibnn.runs.checkpoint import read_state, write_state
+from hibnn.runs.progress import Silent
 from hibnn.runs.record import read_record
 from killing import KillAfter, KilledError
 
@@ -39,7 +39,7 @@ def stopped(tmp_path, monkeypatch):
     """A run in the middle of its second task, with two checkpoints."""
     monkeypatch.setattr(learning, "CHECKPOINT_SHARE", float("inf"))
     with pytest.raises(KilledError):
-        run(experiment(), tmp_path, display=KillAfter(EPOCHS + 2))
+        run(experiment(), tmp_path, progress=KillAfter(EPOCHS + 2))
     assert (tmp_path / PREVIOUS).exists()
     return tmp_path
 
@@ -64,7 +64,7 @@ def other_format(path):
 def test_a_damaged_checkpoint_falls_back_to_the_one_before_it_and_says_so(stopped, capsys, whole, harm, hint):
     harm(stopped / CHECKPOINT)
     display = Counting()
-    assert run(experiment(), stopped, display=display)["accuracy_matrix"] == whole
+    assert run(experiment(), stopped, progress=display)["accuracy_matrix"] == whole
     assert hint in capsys.readouterr().err
     assert display.epochs == EPOCHS - 1
     assert hint in json.loads((stopped / "status.json").read_text())["notes"][0]
@@ -81,7 +81,7 @@ def test_with_both_checkpoints_damaged_a_run_starts_from_the_beginning_and_says_
     cut(stopped / CHECKPOINT)
     flip(stopped / PREVIOUS)
     display = Counting()
-    assert run(experiment(), stopped, display=display)["accuracy_matrix"] == whole
+    assert run(experiment(), stopped, progress=display)["accuracy_matrix"] == whole
     assert "starts from the beginning" in capsys.readouterr().err
     assert display.epochs == 2 * EPOCHS
 
@@ -131,7 +131,7 @@ def test_a_full_disk_is_named_and_the_run_goes_on_when_there_is_room(stopped, mo
     assert (stopped / "config.json").read_bytes() == before
     assert not list(stopped.glob(".*.part"))
     display = Counting()
-    assert run(experiment(), stopped, display=display)["accuracy_matrix"] == whole
+    assert run(experiment(), stopped, progress=display)["accuracy_matrix"] == whole
     assert display.epochs == EPOCHS - 2
 
 
@@ -144,7 +144,7 @@ def test_a_disk_that_fills_up_in_mid_run_leaves_the_last_checkpoint(stopped, mon
             monkeypatch.setattr("hibnn.files.atomic.tempfile.mkstemp", refuse)
 
     with pytest.raises(UserError, match="is full"):
-        run(experiment(), stopped, display=Full())
+        run(experiment(), stopped, progress=Full())
     assert [read_state(stopped / name).metadata["run"]["epoch"] for name in (CHECKPOINT, PREVIOUS)] == [2, 1]
 
 

@@ -46,7 +46,12 @@ def test_density_and_entropy_runs_with_and_without_stamps_are_groups_of_their_ow
                 fabricate(tmp_path / name, seed=seed, **changes)
     groups = groups_of(tmp_path)
     assert [len(group.finished) for group in groups] == [2, 2, 2, 2]
-    assert groups[0].variant == "task inference density, timestamps none"
+    assert [label(group) for group in groups] == [
+        "IBNN, 100, head inferred by sample, task inference density",
+        "IBNN, 100, head inferred by sample, task inference entropy",
+        "IBNN, soft time stamps, 100, head inferred by sample, task inference density",
+        "IBNN, soft time stamps, 100, head inferred by sample, task inference entropy",
+    ]
 
 
 def test_a_seed_that_is_stored_twice_counts_once_and_the_finished_copy_counts(tmp_path):

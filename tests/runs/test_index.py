@@ -6,7 +6,7 @@ import pytest
 
 from folders import write_run
 from hibnn import UserError, results
-from hibnn.learners import METHODS
+from hibnn.learners import methods
 from hibnn.runs import index
 from hibnn.runs import record as records
 from hibnn.runs.experiment import Experiment
@@ -40,7 +40,7 @@ def test_a_record_is_flat_and_has_settings_options_and_numbers(tmp_path):
 def test_no_option_hides_a_setting_or_a_metric():
     settings = {field.name for field in fields(Experiment)}
     taken = {"run", "status", "reason", "changed", "setting", "active_units", *settings, *METRICS}
-    for method in METHODS.values():
+    for method in methods().values():
         assert not taken & {field.name for field in fields(method.options)}
 
 

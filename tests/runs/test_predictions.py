@@ -33,3 +33,12 @@ def test_foreign_entropies_are_stored_under_the_head_of_each_task(tmp_path):
     tensors = read_state(tmp_path / "predictions.safetensors").tensors
     assert tensors["ood0.entropy"].shape == tensors["ood1.expected_entropy"].shape
     assert 0 <= result["ood_auroc"] <= 1
+
+
+def test_densities_of_features_tell_foreign_data_from_own_through_the_network():
+    options = options_for("finetune", "split-digits", epochs=1)
+    experiment = Experiment(
+        method="finetune", dataset="split-digits", scenario=Scenario.CLASS, options=options, tasks=2, ood="digits",
+        task_inference="density", density_of="features", density_standardise=False,
+    )  # fmt: skip
+    assert 0.5 < run(experiment)["ood_auroc"] <= 1

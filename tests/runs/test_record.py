@@ -9,7 +9,7 @@ import pytest
 from fabricated import rewrite
 from folders import experiment_of, result_of, write_run
 from hibnn import run
-from hibnn.learners import METHODS
+from hibnn.learners import methods
 from hibnn.runs.index import results
 from hibnn.runs.lock import STILL
 from hibnn.runs.record import METRICS, finite, read_record
@@ -85,7 +85,7 @@ def test_runs_that_differ_by_their_seed_alone_share_a_setting(tmp_path):
     assert settings[0] != settings[2]
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", methods())
 def test_a_run_stores_what_differs_from_the_defaults(tmp_path, method):
     assert read_record(write_run(tmp_path / "usual", method=method)).changed == {}
     changed = write_run(tmp_path / "other", method=method, width=7, hidden=(3, 2), heads="multi", seed=4)

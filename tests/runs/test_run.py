@@ -6,10 +6,10 @@ import torch
 from safetensors.torch import load_file
 
 from hibnn import Experiment, Scenario, UserError, options_for, run
-from hibnn.cli.display import Silent
 from hibnn.errors import GivenUpError
 from hibnn.runs import trainer as learning
 from hibnn.runs.checkpoint import read_state
+from hibnn.runs.progress import Silent
 from hibnn.runs.readout import read_out
 from hibnn.runs.run import run as run_module
 from killing import KillAfter, KilledError
@@ -36,7 +36,7 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_numbers_and_weights(tmp_pat
     whole = run(experiment(method), tmp_path / "whole")
     for epochs in (1, 3, 2):
         with pytest.raises(KilledError):
-            run(experiment(method), tmp_path / "killed", display=KillAfter(epochs))
+            run(experiment(method), tmp_path / "killed", progress=KillAfter(epochs))
     resumed = run(experiment(method), tmp_path / "killed")
     assert {k: v for k, v in whole.items() if k not in TIMINGS} == {
         k: v for k, v in resumed.items() if k not in TIMINGS
@@ -50,7 +50,7 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_numbers_and_weights(tmp_pat
 @pytest.mark.usefixtures("checkpoint_every_epoch")
 def test_an_unfinished_run_of_another_experiment_is_refused_and_force_throws_it_away(tmp_path):
     with pytest.raises(KilledError):
-        run(experiment(seed=1), tmp_path, display=KillAfter(2))
+        run(experiment(seed=1), tmp_path, progress=KillAfter(2))
     with pytest.raises(UserError, match="another experiment"):
         run(experiment(), tmp_path)
     result = run(experiment(), tmp_path, force=True)
@@ -129,6 +129,6 @@ def test_a_run_that_a_search_gives_up_says_so(tmp_path):
             raise GivenUpError("below the median")
 
     with pytest.raises(GivenUpError):
-        run(experiment(), tmp_path, display=Judge())
+        run(experiment(), tmp_path, progress=Judge())
     status = json.loads((tmp_path / "status.json").read_text())
     assert (status["status"], status["message"]) == ("given up", "below the median")

@@ -3,14 +3,15 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from checks import learn, small_benchmark, small_learner
+from checks import small_benchmark, small_learner
 from hibnn import Experiment, Scenario, UserError, options_for, run
+from hibnn.continual import ContinualModel
 from hibnn.evaluation.evaluate import Granularity, evaluate
 from hibnn.learners import Prediction, Setting
-from hibnn.nn.networks.heads import Layout
+from hibnn.nn.layout import Layout
 from hibnn.runs import trainer as learning
 from hibnn.runs.readout import read_out
-from hibnn.tasks import INFERENCES, TaskInference, held_out_part, predict
+from hibnn.tasks import INFERENCES, TaskInference, divide
 from hibnn.tasks.density import DensityOptions
 from killing import KillAfter, KilledError
 
@@ -18,17 +19,20 @@ TIMINGS = ("seconds", "seconds_per_task")
 
 
 def learned(kind, scenario=Scenario.CLASS, method="finetune", **options):
-    """A learner and its inference after all tasks of a small benchmark."""
+    """A model after all tasks of a small benchmark."""
     benchmark = small_benchmark(scenario, examples=400)
     learner = small_learner(method, benchmark, heads="multi", epochs=4, **options)
-    inference = TaskInference(kind, learner.setting)
+    model = ContinualModel(learner, TaskInference(kind, learner.setting))
     for task in benchmark.tasks:
-        part, held = held_out_part(task, 0)
-        if inference.has_density:
-            inference.densities.learn(part.train.load(), held)
-        learn(learner, part)
-        inference.end(learner, held)
-    return benchmark, learner, inference
+        learn_task(model, task)
+    return benchmark, model
+
+
+def learn_task(model, task):
+    model.begin(task.train, len(task.classes))
+    for number in range(model.learner.epochs):
+        model.epoch(number)
+    model.end()
 
 
 def experiment(**changes):
@@ -41,8 +45,8 @@ def experiment(**changes):
 @pytest.mark.parametrize("scenario", [Scenario.CLASS, Scenario.DOMAIN])
 @pytest.mark.parametrize("kind", INFERENCES)
 def test_mixed_probabilities_sum_to_one(kind, scenario):
-    benchmark, learner, inference = learned(kind, scenario, "vcl")
-    for row in evaluate(learner, benchmark, Granularity(1), inference=inference):
+    benchmark, model = learned(kind, scenario, "vcl")
+    for row in evaluate(model, benchmark, Granularity(1)):
         assert np.allclose(row.probabilities.sum(1), 1, atol=1e-5)
         assert row.probabilities.shape[1] == (6 if scenario is Scenario.CLASS else 2)
 
@@ -50,63 +54,64 @@ def test_mixed_probabilities_sum_to_one(kind, scenario):
 def test_a_density_finds_the_task_where_entropy_does_not():
     found = {}
     for kind in ("entropy", "density"):
-        benchmark, learner, inference = learned(kind)
-        rows = evaluate(learner, benchmark, Granularity(1), inference=inference)
+        benchmark, model = learned(kind)
+        rows = evaluate(model, benchmark, Granularity(1))
         found[kind] = np.mean([row.task_correct.mean() for row in rows])
     assert found["density"] > 0.97
     assert found["entropy"] < 0.9
 
 
 def test_when_a_whole_test_set_votes_class_accuracy_is_that_of_the_told_task():
-    benchmark, learner, inference = learned("density")
-    for row in evaluate(learner, benchmark, Granularity(None), inference=inference):
+    benchmark, model = learned("density")
+    for row in evaluate(model, benchmark, Granularity(None)):
         assert row.task_correct.all()
         assert row.class_correct.mean() == pytest.approx(row.within_correct.mean())
 
 
 def test_the_probabilities_of_all_classes_are_those_of_tasks_times_those_within():
-    benchmark, learner, inference = learned("density")
+    benchmark, model = learned("density")
     x = benchmark.tasks[1].test.load().x
-    answer = predict(learner, inference, x, torch.Generator().manual_seed(0))
-    assert torch.allclose(answer.probabilities.unflatten(1, (3, 2)).sum(2), answer.tasks, atol=1e-6)
-    assert not answer.is_ood.any()
+    answer = model.predict(x)
+    assert torch.allclose(answer.probabilities.unflatten(1, (3, 2)).sum(2), answer.tasks.T, atol=1e-6)
+    told = model.predict(x, 1).probabilities
+    assert (told[:, [0, 1, 4, 5]] == 0).all()
+    assert torch.allclose(told.sum(1), torch.ones(len(x), dtype=torch.float64))
 
 
 def test_foreign_inputs_are_refused_and_own_ones_mostly_not():
-    benchmark, learner, inference = learned("density")
+    benchmark, model = learned("density")
     own = np.concatenate([task.test.load().x for task in benchmark.tasks])
     ood = np.random.default_rng(9).normal(size=(300, 8)).astype(np.float32) * 3
-    generator = torch.Generator().manual_seed(0)
-    answers = [predict(learner, inference, x, generator, abstain=0.1).is_ood.float().mean() for x in (own, ood)]
+    answers = [model.is_ood(x, 0.1).float().mean() for x in (own, ood)]
     assert answers[0] < 0.3  # 0.1, of which 20 held-out rows a class know little
     assert answers[1] > 0.8
 
 
 def test_only_a_density_can_refuse():
-    benchmark, learner, inference = learned("entropy")
+    benchmark, model = learned("entropy")
     x = benchmark.tasks[0].test.load().x
     with pytest.raises(UserError, match="task-inference density"):
-        predict(learner, inference, x, torch.Generator(), abstain=0.05)
+        model.is_ood(x)
     with pytest.raises(UserError, match="between 0 and 1"):
-        predict(*learned("density")[1:], x, torch.Generator(), abstain=1.5)
+        learned("density")[1].is_ood(x, 1.5)
 
 
 def test_what_later_tasks_learn_leaves_earlier_densities_alone():
     benchmark = small_benchmark(Scenario.CLASS)
     inference = TaskInference("density", small_learner("finetune", benchmark, heads="multi").setting)
     kept = []
-    for task in benchmark.tasks:
-        part, held = held_out_part(task, 0)
-        inference.densities.learn(part.train.load(), held)
+    for number, task in enumerate(benchmark.tasks):
+        rest, held = divide(task.train, 0)
+        inference.densities.learn(rest.load(), held, number, 2)
         kept.append({name: value.clone() for name, value in inference.densities.tasks[0][0].tensors().items()})
     assert all(torch.equal(kept[0][name], kept[2][name]) for name in kept[0])
 
 
 def test_held_out_rows_are_kept_from_the_learner():
     task = small_benchmark(examples=400).tasks[0]
-    part, held = held_out_part(task, 0)
-    assert (len(part.train), len(held)) == (350, 50)
-    both = np.concatenate([part.train.load().x, held.x])
+    rest, held = divide(task.train, 0)
+    assert (len(rest), len(held)) == (350, 50)
+    both = np.concatenate([rest.load().x, held.x])
     assert np.array_equal(np.sort(both, axis=0), np.sort(task.train.load().x, axis=0))
 
 
@@ -115,7 +120,7 @@ def test_a_run_with_a_density_killed_in_mid_task_ends_with_the_same_numbers(tmp_
     whole = run(experiment(), tmp_path / "whole")
     for epochs in (4, 6, 3):
         with pytest.raises(KilledError):
-            run(experiment(), tmp_path / "killed", display=KillAfter(epochs))
+            run(experiment(), tmp_path / "killed", progress=KillAfter(epochs))
     resumed = run(experiment(), tmp_path / "killed")
     assert {k: v for k, v in whole.items() if k not in TIMINGS} == {
         k: v for k, v in resumed.items() if k not in TIMINGS
@@ -175,9 +180,8 @@ def test_densities_of_features_follow_the_network_and_serve_while_it_stays():
     learner = small_learner("vcl", benchmark, heads="multi", epochs=4)
     options = DensityOptions(of="features", standardise=False)
     inference = TaskInference("density", learner.setting, options=options)
-    part, held = held_out_part(benchmark.tasks[0], 0)
-    learn(learner, part)
-    inference.densities.learn(part.train.load(), held, learner=learner)
+    _, held = divide(benchmark.tasks[0].train, 0)
+    learn_task(ContinualModel(learner, inference), benchmark.tasks[0])
     x = torch.from_numpy(held.x)
     features = learner.features(x, 0)
     assert features.shape == (len(held), learner.options.widths[-1])
@@ -211,9 +215,8 @@ def test_a_method_without_features_says_so():
     benchmark = small_benchmark(Scenario.CLASS)
     learner = small_learner("den", benchmark, heads="multi", epochs=1)
     inference = TaskInference("density", learner.setting, options=DensityOptions(of="features"))
-    part, held = held_out_part(benchmark.tasks[0], 0)
     with pytest.raises(UserError, match="no features"):
-        inference.densities.learn(part.train.load(), held, learner=learner)
+        learn_task(ContinualModel(learner, inference), benchmark.tasks[0])
     with pytest.raises(UserError, match="did you mean 'features'"):
         DensityOptions(of="feature")
 

@@ -1,7 +1,6 @@
 """What a benchmark is made of: splits of examples, tasks, and the scenario: who knows the task at test time."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
@@ -74,17 +73,27 @@ class Task:
     classes: tuple[int, ...]
     train: LazySplit
     test: LazySplit
+    validation: LazySplit | None = None
+    """rows set apart for tuning; where there are none, some are held out of `train`"""
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A sequence of tasks, the scenario they are judged in, and random arrays (permutations) that belong to the run."""
+    """A sequence of tasks, and the scenario they are judged in.
+
+    `single_domain_head`: all tasks have the same classes, so that in the domain scenario one head serves them.
+    """
 
     name: str
     scenario: Scenario
     tasks: tuple[Task, ...]
     single_domain_head: bool = False
-    arrays: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+
+    @property
+    def arrays(self) -> dict[str, NDArray[np.int64]]:
+        """Random arrays that belong to the run: each task's permutation of the pixels, where it has one."""
+        orders = [task.train.pixels for task in self.tasks if task.train.pixels is not None]
+        return {"permutations": np.stack(orders)} if orders else {}
 
     @property
     def inputs(self) -> int:

@@ -6,7 +6,8 @@ All images are 32x32, grey, in [0, 1]: MNIST and fashion padded with zeros, CIFA
 import numpy as np
 
 from hibnn.benchmarks.base import LazySplit, Task
-from hibnn.benchmarks.split import select
+from hibnn.benchmarks.entry import BenchmarkEntry
+from hibnn.benchmarks.split import select, size_of
 from hibnn.datasets import Dataset, load
 
 SEQUENCE = (
@@ -20,10 +21,10 @@ SEQUENCE = (
 LUMINANCE = (np.float32(0.2125), np.float32(0.7154), np.float32(0.0721))  # the weights of scikit-image's rgb2gray
 
 
-def difficulty_tasks() -> tuple[Task, ...]:
-    """Six binary tasks; the class of a label counts on through the sequence (task 2 has classes 4 and 5)."""
+def difficulty_tasks(count: int = len(SEQUENCE)) -> tuple[Task, ...]:
+    """Up to six binary tasks; the class of a label counts on through the sequence (task 2 has classes 4 and 5)."""
     tasks = []
-    for number, (name, pair) in enumerate(SEQUENCE):
+    for number, (name, pair) in enumerate(SEQUENCE[:count]):
         dataset = load(name)
         tasks.append(
             Task(
@@ -45,3 +46,13 @@ def _grey(dataset: Dataset, experience: LazySplit) -> LazySplit:
         margin = (32 - images.shape[1]) // 2
         grey = np.pad(images, ((0, 0), (margin, margin), (margin, margin)))
     return LazySplit(grey.reshape(len(grey), -1), np.arange(len(grey)), experience.labels)
+
+
+BENCHMARKS = (
+    BenchmarkEntry(
+        "difficulty",
+        "increasing difficulty",
+        lambda seed, count: difficulty_tasks(count),
+        tuple(size_of(source, len(pair), 32 * 32) for source, pair in SEQUENCE),
+    ),
+)

@@ -1,11 +1,16 @@
 """Split benchmarks: the ten classes of a data set in five pairs, 0/1, 2/3, 4/5, 6/7, 8/9, or all in one task."""
 
+import math
+
 import numpy as np
 
 from hibnn.benchmarks.base import LazySplit, Task
-from hibnn.datasets import Dataset
+from hibnn.benchmarks.entry import BenchmarkEntry, TaskSize
+from hibnn.datasets import Dataset, load
+from hibnn.datasets.recipes import RECIPES
 
 PAIRS = ((0, 1), (2, 3), (4, 5), (6, 7), (8, 9))
+WHOLE = (tuple(range(10)),)
 
 
 def split_tasks(dataset: Dataset, groups: tuple[tuple[int, ...], ...] = PAIRS) -> tuple[Task, ...]:
@@ -25,3 +30,27 @@ def select(inputs: np.ndarray, labels: np.ndarray, classes: tuple[int, ...], sca
     """The rows whose class is among `classes`, in their stored order."""
     rows = np.flatnonzero(np.isin(labels, classes))
     return LazySplit(inputs, rows, np.searchsorted(classes, labels[rows]).astype(np.int64), scale)
+
+
+def size_of(source: str, classes: int, inputs: int | None = None) -> TaskSize:
+    """The size of a task of some classes of a data set, which are taken to be equally large."""
+    recipe = RECIPES[source]
+    train, test = (round(count * classes / 10) for count in (recipe.train, recipe.test))
+    return TaskSize(train, test, inputs or math.prod(recipe.shape), classes)
+
+
+def _entry(name: str, title: str, source: str, groups: tuple[tuple[int, ...], ...] = PAIRS) -> BenchmarkEntry:
+    sizes = tuple(size_of(source, len(classes)) for classes in groups)
+    return BenchmarkEntry(name, title, lambda seed, count: split_tasks(load(source), groups), sizes)
+
+
+BENCHMARKS = (
+    _entry("split-digits", "Split digits", "digits"),
+    _entry("split-mnist", "Split MNIST", "mnist"),
+    _entry("split-fashion-mnist", "Split Fashion MNIST", "fashion-mnist"),
+    _entry("split-cifar10", "Split CIFAR-10", "cifar10"),
+    _entry("split-mnist-noise", "Split MNIST + noise", "mnist-noise"),
+    _entry("split-mnist-images", "Split MNIST + images", "mnist-images"),
+    _entry("mnist", "Whole MNIST", "mnist", WHOLE),
+    _entry("fashion-mnist", "Fashion MNIST", "fashion-mnist", WHOLE),
+)

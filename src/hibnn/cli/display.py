@@ -1,89 +1,39 @@
-"""What a person sees while a run goes on: a live bar on a terminal, a line a task elsewhere, or nothing."""
+"""What a person sees while a run goes on: a line a task, on a terminal a bar too, or nothing."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Protocol
 
 import numpy as np
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-
-class Display(Protocol):
-    """Told when a task begins, after each epoch, and when the task has been evaluated."""
-
-    def begin(self, number: int, count: int, name: str, epochs: int, done: int = 0) -> None: ...
-
-    def epoch(self, terms: dict[str, float]) -> None: ...
-
-    def end(self, accuracies: np.ndarray, active_units: Sequence[float] | None) -> None: ...
-
-
-class Silent:
-    """Shows nothing."""
-
-    def begin(self, number: int, count: int, name: str, epochs: int, done: int = 0) -> None:
-        pass
-
-    def epoch(self, terms: dict[str, float]) -> None:
-        pass
-
-    def end(self, accuracies: np.ndarray, active_units: Sequence[float] | None) -> None:
-        pass
-
-
-class Lines:
-    """One line a task, for logs."""
-
-    def __init__(self) -> None:
-        self.title = ""
-
-    def begin(self, number: int, count: int, name: str, epochs: int, done: int = 0) -> None:
-        self.title = f"task {number + 1}/{count} ({name})"
-
-    def epoch(self, terms: dict[str, float]) -> None:
-        pass
-
-    def end(self, accuracies: np.ndarray, active_units: Sequence[float] | None) -> None:
-        print(f"{self.title}: {_summary(accuracies, active_units)}", file=sys.stderr, flush=True)
+from hibnn.progress import Bar
+from hibnn.runs.progress import Progress, Silent
 
 
 class Live:
-    """A bar that moves with every epoch, and the accuracy on each task so far."""
+    """A line a task with the accuracy on each so far, and on a terminal a bar that moves with every epoch."""
 
-    def __init__(self, progress: Progress) -> None:
-        self.progress = progress
-        self.bar = progress.add_task("starting", terms="")
-        self.title = ""
+    def __init__(self, bar: Bar) -> None:
+        self.bar = bar
 
     def begin(self, number: int, count: int, name: str, epochs: int, done: int = 0) -> None:
-        self.title = f"task {number + 1}/{count} ({name})"
-        self.progress.reset(self.bar, total=epochs, completed=done, description=self.title, terms="")
+        self.bar.restart(f"task {number + 1}/{count} ({name})", epochs, done)
 
     def epoch(self, terms: dict[str, float]) -> None:
-        self.progress.update(
-            self.bar, advance=1, terms="  ".join(f"{name} {value:.3f}" for name, value in terms.items())
-        )
+        self.bar.advance(note="  ".join(f"{name} {value:.3f}" for name, value in terms.items()))
 
     def end(self, accuracies: np.ndarray, active_units: Sequence[float] | None) -> None:
-        self.progress.console.print(f"{self.title}: {_summary(accuracies, active_units)}", highlight=False)
+        self.bar.print(f"{self.bar.title}: {_summary(accuracies, active_units)}")
 
 
 @contextmanager
-def open_display(quiet: bool) -> Iterator[Display]:
+def open_display(quiet: bool) -> Iterator[Progress]:
     """The display that suits where the output goes; all of it goes to standard error."""
-    console = Console(stderr=True)
     if quiet:
         yield Silent()
-    elif not console.is_terminal:
-        yield Lines()
     else:
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        terms = TextColumn("{task.fields[terms]}", style="dim")
-        with Progress(*columns, terms, console=console, transient=True) as progress:
-            yield Live(progress)
+        with Bar("starting") as bar:
+            yield Live(bar)
 
 
 def matrix_table(matrix: Sequence[Sequence[float | None]], title: str) -> Table:

@@ -1,4 +1,8 @@
-"""The command line: finds the command, and turns what goes wrong into one sentence and an exit code."""
+"""The command line: finds the command, and turns what goes wrong into one sentence and an exit code.
+
+A command is a module of `hibnn.cli.commands` with a function `main(arguments) -> exit code`. It is imported when it is
+called, so that `hibnn --help` need not wait for torch.
+"""
 
 import importlib
 import sys
@@ -8,6 +12,7 @@ from collections.abc import Sequence
 from hibnn import __version__
 from hibnn.errors import Interruption, UserError, unknown
 
+# in the order in which a newcomer needs them: own data, runs, what to make of runs, the rest
 COMMANDS = {
     "demo": "watch a network learn five tasks in sequence (under a minute)",
     "fit": "teach a model one more file of your own (CSV, Parquet, NPZ)",
@@ -24,8 +29,8 @@ COMMANDS = {
     "prune": "see how accurate finished runs stay as weights are taken away",
     "figures": "draw every figure that stored runs allow",
     "tables": "write the paper's tables with our numbers beside them",
-    "report": "write one page with everything stored runs say",
-    "watch": "serve that page on this machine while runs go on",
+    "report": "write an HTML report of stored runs",
+    "watch": "serve that report on this machine while runs go on",
     "methods": "list the methods, what each stores, and its options",
     "data": "list, fetch and verify data sets",
     "bench": "measure how long a training step takes",
@@ -40,7 +45,7 @@ USAGE = (
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point of `hibnn`: exit code 0 when done, 2 for what the user can put right, 1 for our own faults."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    debug = "--debug" in words
+    debug = "--debug" in words  # anywhere in the line, for every command
     words = [word for word in words if word != "--debug"]
     try:
         code = dispatch(words)
@@ -69,6 +74,7 @@ def dispatch(words: list[str]) -> int:
 
 
 def _report(sentence: str, code: int, debug: bool) -> int:
+    """Print the sentence on stderr, after the traceback with --debug, and pass the exit code on."""
     if debug:
         traceback.print_exc()
     print(f"hibnn: {sentence}", file=sys.stderr)

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hibnn.cli.display import Display
 from hibnn.errors import UserError
+from hibnn.runs.progress import Progress
 
 TrackerName = Literal["tensorboard"]
 
@@ -21,23 +21,23 @@ class TensorBoard:
     `neurons/layer 1` over tasks. The writer is made when the first task begins.
     """
 
-    def __init__(self, display: Display, new_writer: Callable[[], Any]) -> None:
-        self.display, self.new_writer = display, new_writer
+    def __init__(self, shown: Progress, new_writer: Callable[[], Any]) -> None:
+        self.shown, self.new_writer = shown, new_writer
         self.writer: Any = None
         self.failed = False
         self.task, self.step = 0, 0
 
     def begin(self, number: int, count: int, name: str, epochs: int, done: int = 0) -> None:
-        self.display.begin(number, count, name, epochs, done)
+        self.shown.begin(number, count, name, epochs, done)
         self.task, self.step = number + 1, done
 
     def epoch(self, terms: dict[str, float]) -> None:
-        self.display.epoch(terms)
+        self.shown.epoch(terms)
         self.step += 1
         self._write({f"objective/task {self.task}/{name}": value for name, value in terms.items()}, self.step)
 
     def end(self, accuracies: np.ndarray, active_units: Sequence[float] | None) -> None:
-        self.display.end(accuracies, active_units)
+        self.shown.end(accuracies, active_units)
         values = {f"accuracy/task {task}": float(value) for task, value in enumerate(accuracies, start=1)}
         values |= {f"neurons/layer {layer}": units for layer, units in enumerate(active_units or (), start=1)}
         self._write(values, self.task)
@@ -68,15 +68,15 @@ class TensorBoard:
 
 
 @contextmanager
-def tracking(name: TrackerName | None, display: Display, folder: Path | None) -> Iterator[Display]:
+def tracking(name: TrackerName | None, shown: Progress, folder: Path | None) -> Iterator[Progress]:
     """The display, watched by a tracker that writes below the run's folder; without a name, the display itself."""
     if name is None:
-        yield display
+        yield shown
         return
     if folder is None:
         raise UserError(f"--track {name} writes below the run's folder: add --out FOLDER.")
     writer = _summary_writer()
-    tracker = TensorBoard(display, lambda: writer(str(folder / name)))
+    tracker = TensorBoard(shown, lambda: writer(str(folder / name)))
     try:
         yield tracker
     finally:

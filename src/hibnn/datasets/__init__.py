@@ -1,4 +1,15 @@
-"""Data sets by name: `load("mnist")`, or `mnist()`. The first load fetches, the next ones read the cache."""
+"""Data sets by name: `load("mnist")`. The first load fetches, the next ones read the cache.
+
+    digits          1,438 + 359        8x8 in 0..16, from scikit-learn
+    mnist           60,000 + 10,000    28x28, handwritten digits
+    fashion-mnist   60,000 + 10,000    28x28, clothes
+    cifar10         50,000 + 10,000    32x32x3, photographs
+    mnist-noise     52,000 + 10,000    28x28, MNIST over uniform noise
+    mnist-images    52,000 + 10,000    28x28, MNIST over patches of photographs
+
+A `Recipe` says where a data set comes from and what must come out; `loading` follows it, `cache` keeps the arrays.
+Benchmarks (`hibnn.benchmarks`) make tasks of what is loaded here. Nothing in this package imports torch.
+"""
 
 from hibnn.datasets.dataset import Dataset
 from hibnn.datasets.loading import obtain
@@ -7,50 +18,9 @@ from hibnn.datasets.validation import hold_out
 
 NAMES = tuple(RECIPES)
 
-__all__ = [
-    "NAMES",
-    "Dataset",
-    "cifar10",
-    "digits",
-    "fashion_mnist",
-    "hold_out",
-    "load",
-    "mnist",
-    "mnist_images",
-    "mnist_noise",
-]
+__all__ = ["NAMES", "Dataset", "hold_out", "load"]
 
 
 def load(name: str) -> Dataset:
     """A data set by name, one of `NAMES`."""
     return obtain(recipe_of(name))
-
-
-def digits() -> Dataset:
-    """scikit-learn's 1,797 digits, 8x8 in 0..16, split 80/20 by class with a fixed seed."""
-    return load("digits")
-
-
-def mnist() -> Dataset:
-    """MNIST: 60,000 + 10,000 digits, 28x28."""
-    return load("mnist")
-
-
-def fashion_mnist() -> Dataset:
-    """Fashion-MNIST: 60,000 + 10,000 pictures of clothes, 28x28."""
-    return load("fashion-mnist")
-
-
-def cifar10() -> Dataset:
-    """CIFAR-10: 50,000 + 10,000 photographs, 32x32x3."""
-    return load("cifar10")
-
-
-def mnist_noise() -> Dataset:
-    """MNIST over uniform noise: 52,000 + 10,000 digits, 28x28."""
-    return load("mnist-noise")
-
-
-def mnist_images() -> Dataset:
-    """MNIST over patches of photographs: 52,000 + 10,000 digits, 28x28."""
-    return load("mnist-images")

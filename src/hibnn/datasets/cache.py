@@ -2,6 +2,7 @@
 
 Arrays are hashed at every load (0.04 s for MNIST), so a file that was cut, changed or exchanged is never used. Each
 file is renamed into place when it is complete; processes that prepare the same data set at once write the same bytes.
+`loading` reads and writes it; `hibnn data` lists and verifies it.
 """
 
 import os
@@ -21,7 +22,7 @@ from hibnn.files.atomic import atomic_write, read_json, write_json
 MANIFEST = "manifest.json"
 
 
-class DamagedError(Exception):
+class DamagedCacheError(Exception):
     """The cache holds files of a data set that are missing or have the wrong content."""
 
     def __init__(self, files: Iterable[str]):
@@ -45,36 +46,34 @@ def folder(name: str = "") -> Path:
 
 
 def read_manifest(recipe: Recipe) -> Manifest | None:
-    """The manifest, None where there is none; raises DamagedError when it cannot be understood."""
+    """The manifest, None where there is none; raises DamagedCacheError when it cannot be understood."""
     try:
         manifest = Manifest(**read_json(folder(recipe.name) / MANIFEST))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, TypeError) as error:
-        raise DamagedError([MANIFEST]) from error
+        raise DamagedCacheError([MANIFEST]) from error
     if manifest.source not in ("canonical", "regenerated") or not isinstance(manifest.sums, dict):
-        raise DamagedError([MANIFEST])
+        raise DamagedCacheError([MANIFEST])
     return manifest
 
 
 def read(recipe: Recipe) -> tuple[Arrays, Manifest] | None:
-    """The verified arrays, memory-mapped; None where there are none; raises DamagedError when some are wrong."""
+    """The verified arrays, memory-mapped; None where there are none; raises DamagedCacheError when some are wrong."""
     manifest = read_manifest(recipe)
     if manifest is None:
         return None
-    arrays = {}
-    for key in ARRAYS:
-        array = _read_array(folder(recipe.name) / f"{key}.npy")
-        if array is not None:
-            arrays[key] = array
+    place = folder(recipe.name)
+    arrays = {key: array for key in ARRAYS if (array := _read_array(place / f"{key}.npy")) is not None}
+    # sums of the package where it has them: the manifest could have been changed together with the arrays
     wrong = wrong_arrays(recipe, arrays, recipe.sums.get(manifest.source, manifest.sums))
     if wrong:
-        raise DamagedError(f"{key}.npy" for key in wrong)
+        raise DamagedCacheError(f"{key}.npy" for key in wrong)
     return arrays, manifest
 
 
 def write(recipe: Recipe, arrays: Arrays, source: Origin, found: str) -> None:
-    """Put the arrays into the cache, the manifest last."""
+    """Put the arrays into the cache; the manifest last, so that it never stands beside arrays that are not there."""
     place = folder(recipe.name)
     for key in ARRAYS:
         with atomic_write(place / f"{key}.npy") as temporary, temporary.open("wb") as file:
@@ -83,7 +82,7 @@ def write(recipe: Recipe, arrays: Arrays, source: Origin, found: str) -> None:
 
 
 def make_folder(recipe: Recipe) -> None:
-    """The data set's folder, before anything is fetched for it, cleared of what killed processes left behind."""
+    """Make the data set's folder before anything is fetched, and delete what killed processes left in it a day ago."""
     place = folder(recipe.name)
     try:
         place.mkdir(parents=True, exist_ok=True)
@@ -95,12 +94,13 @@ def make_folder(recipe: Recipe) -> None:
 
 
 def unwritable(error: OSError) -> UserError:
-    """The sentence for a cache that cannot be written to."""
+    """The error for a cache that cannot be written to."""
     reason = error.strerror or error
     return UserError(f"cannot write to {folder()} ({reason}): set HIBNN_DATA to a folder that you may write to.")
 
 
 def _read_array(path: Path) -> np.ndarray | None:
+    """A memory-mapped array, None where there is none or it cannot be read."""
     try:
         return np.load(path, mmap_mode="r", allow_pickle=False)
     except Exception:  # a damaged header makes the parser of .npy headers raise almost anything

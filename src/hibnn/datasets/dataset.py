@@ -1,4 +1,4 @@
-"""What every data set looks like once it is loaded."""
+"""What every data set looks like once it is loaded; `loading` returns it and `hibnn.benchmarks` makes tasks of it."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -7,14 +7,15 @@ import numpy as np
 from jaxtyping import Int64, UInt8
 
 Origin = Literal["canonical", "regenerated"]
+"""The published values, or values made again after their description."""
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Flattened images and labels, in two halves.
+    """Flattened images and their labels, for training and for test.
 
     Inputs are read-only, and memory-mapped from the cache, so that processes share their pages; `train_x / scale` lies
-    in [0, 1]. `source` is "regenerated" where the published images could not be had and were made again.
+    in [0, 1].
     """
 
     name: str

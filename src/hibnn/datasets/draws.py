@@ -1,7 +1,7 @@
 """Random choices that are the same on every machine: made of a stream's raw bits, which NumPy never changes.
 
 The methods of NumPy's Generator may draw differently from one release to the next; checksums of what is made from
-them would not hold.
+them would not hold. Splits (`validation`) and regenerated data sets (`recipes.mnist_variants`) draw here.
 """
 
 import numpy as np
@@ -17,6 +17,7 @@ def raw_bits(seed: int, *name: str | int) -> np.random.BitGenerator:
 
 def permutation(bits: np.random.BitGenerator, size: int) -> Int64[np.ndarray, " size"]:
     """All the numbers below `size`, shuffled."""
+    # equal words, which are as good as impossible, keep their order: a stable sort leaves nothing to the machine
     return np.argsort(words(bits, size), kind="stable")
 
 
@@ -28,6 +29,7 @@ def integers(bits: np.random.BitGenerator, bound: int | np.ndarray, size: int) -
 def bytes_of(bits: np.random.BitGenerator, shape: tuple[int, ...]) -> UInt8[np.ndarray, "..."]:
     """Uniform on 0..255."""
     size = int(np.prod(shape))
+    # little-endian on every machine
     return words(bits, -(-size // 8)).astype("<u8").view(np.uint8)[:size].reshape(shape)
 
 

@@ -1,4 +1,7 @@
-"""The idx format of MNIST: two zero bytes, a type byte (8: unsigned bytes), the rank, big-endian sizes, the values."""
+"""The idx format of MNIST: two zero bytes, a type byte (8: unsigned bytes), the rank, big-endian sizes, the values.
+
+MNIST and Fashion-MNIST are published in four such files, compressed, under the same names.
+"""
 
 import gzip
 import math
@@ -7,7 +10,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from hibnn.datasets.recipe import Arrays, SourceError
+from hibnn.datasets.recipe import Arrays, Canonical, SourceError
 
 FILES = {
     "train_x": "train-images-idx3-ubyte.gz",
@@ -15,6 +18,11 @@ FILES = {
     "test_x": "t10k-images-idx3-ubyte.gz",
     "test_y": "t10k-labels-idx1-ubyte.gz",
 }
+
+
+def published(address: str, **md5: str) -> Canonical:
+    """The four files at their authors' address, given the MD5 sum of each."""
+    return Canonical({FILES[key]: f"md5:{digest}" for key, digest in md5.items()}, decode_files, address)
 
 
 def decode_files(contents: Mapping[str, bytes]) -> Arrays:

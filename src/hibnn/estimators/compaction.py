@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from hibnn.errors import UserError
-from hibnn.estimators.model import Model, new_learner
+from hibnn.estimators.model import Model
 from hibnn.learners.sequential_bayes import SequentialBayes
 from hibnn.nn.layers.linear import BayesianLinear
 from hibnn.nn.networks.bayesian import BayesianMLP
@@ -31,14 +31,12 @@ def compact_model(model: Model, tolerance: float) -> Model:
         raise UserError(f"the tolerance must be at least 0, not {tolerance}.")
     if type(model.learner) is not SequentialBayes:
         raise UserError(f"{model.method} cannot be compacted: choose ibnn, hibnn, vcl or mfvi.")
-    learner = new_learner(
-        model.method, model.options, model.seed, len(model.inputs.mean), model.regression, model.learner.state()
-    )
-    assert isinstance(learner, SequentialBayes)
-    kept = units_to_keep(learner.bayesian, model.activity, tolerance)
-    keep_units(learner.bayesian, kept)
+    continual = model.continual.copy(model.method, model.options)
+    assert isinstance(continual.learner, SequentialBayes)
+    kept = units_to_keep(continual.learner.bayesian, model.activity, tolerance)
+    keep_units(continual.learner.bayesian, kept)
     activity = tuple(layer[units] for layer, units in zip(model.activity, kept, strict=True))
-    return replace(model, learner=learner, activity=activity)
+    return replace(model, continual=continual, activity=activity)
 
 
 def units_to_keep(network: BayesianMLP, activity: tuple[Tensor, ...], tolerance: float) -> list[Tensor]:

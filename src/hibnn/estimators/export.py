@@ -15,15 +15,14 @@ import torch
 from torch import Tensor, nn
 
 from hibnn.errors import UserError
-from hibnn.estimators.inference import real_evidence, uses_densities
 from hibnn.estimators.labels import all_classes, class_places
-from hibnn.estimators.mixture import GaussianPrediction, mix_classes, mix_reals
 from hibnn.estimators.model import Model
-from hibnn.estimators.predictive import PredictionMode, ensemble_of
+from hibnn.estimators.predictive import PredictionMode
 from hibnn.files.atomic import atomic_write
-from hibnn.learners.base import Prediction
+from hibnn.learners.base import GaussianPrediction, Prediction
 from hibnn.learners.sequential_bayes import SequentialBayes
 from hibnn.nn.likelihoods import Gaussian
+from hibnn.tasks.mixture import mix_classes, mix_reals
 
 
 class ExportModule(nn.Module):
@@ -32,83 +31,87 @@ class ExportModule(nn.Module):
     input_mean: Tensor
     input_scale: Tensor
 
-    def __init__(self, model: Model, heads: Sequence[int], way: PredictionMode) -> None:
+    def __init__(self, model: Model, heads: Sequence[int], mode: PredictionMode) -> None:
         super().__init__()
         assert isinstance(model.learner, SequentialBayes)
-        self.ensemble = ensemble_of(model, way)
+        self.ensemble = mode.ensemble(model.learner)
         self.preprocess = model.learner.preprocess
-        self.wanted = list(heads)
+        self.heads = list(heads)
         self.inference = model.inference
-        self.uses_densities = uses_densities(model.inference, heads)
+        self.uses_densities = model.inference.uses_densities(heads)
         self.register_buffer("input_mean", torch.from_numpy(model.inputs.mean))
         self.register_buffer("input_scale", torch.from_numpy(model.inputs.scale))
 
     def outputs(self, x: Tensor) -> tuple[list[Tensor], list[Tensor]]:
         """What the heads say, and log n_y p(x | y, t) where it is used."""
         scaled = ((x - self.input_mean) / self.input_scale).float()
-        joint = self.inference.joint(scaled.double(), self.wanted) if self.uses_densities else []
-        return self.ensemble(self.preprocess(scaled), self.wanted), joint
+        joint = self.inference.joint(scaled.double(), self.heads) if self.uses_densities else []
+        return self.ensemble(self.preprocess(scaled), self.heads), joint
 
 
-class ShippedClassifier(ExportModule):
+class ExportClassifier(ExportModule):
     """Probabilities, total and epistemic entropy, and the probabilities of the tasks."""
 
-    def __init__(self, model: Model, heads: Sequence[int], way: PredictionMode) -> None:
-        super().__init__(model, heads, way)
-        for number, place in enumerate(class_places(model, heads)):
-            self.register_buffer(f"place_{number}", place)
+    def __init__(self, model: Model, heads: Sequence[int], mode: PredictionMode) -> None:
+        super().__init__(model, heads, mode)
+        places = class_places(model)
+        for number, head in enumerate(heads):
+            self.register_buffer(f"place_{number}", places[head])
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
         outputs, joint = self.outputs(x)
-        predictions = [Prediction.of_draws(one.softmax(-1)) for one in outputs]
+        predictions = [Prediction.of_draws(logits.softmax(-1)) for logits in outputs]
         places = [getattr(self, f"place_{number}") for number in range(len(outputs))]
-        weights = self.inference.task_probabilities(self.inference.evidence(predictions, joint))
-        mixture = mix_classes(self.inference.within(predictions, joint), places, weights)
-        return mixture.probabilities, mixture.total, mixture.epistemic, mixture.tasks.T
+        tasks, within = self.inference.posterior(predictions, joint)
+        mixture = mix_classes([prediction.normalised() for prediction in within], places, tasks)
+        return mixture.probabilities, mixture.entropy, mixture.epistemic, mixture.tasks.T
 
 
-class ShippedRegressor(ExportModule):
+class ExportRegressor(ExportModule):
     """Mean, total and epistemic standard deviation, and the probabilities of the tasks."""
 
-    def __init__(self, model: Model, heads: Sequence[int], way: PredictionMode) -> None:
-        super().__init__(model, heads, way)
+    def __init__(self, model: Model, heads: Sequence[int], mode: PredictionMode) -> None:
+        super().__init__(model, heads, mode)
         assert isinstance(model.learner, SequentialBayes)
         noise = [model.learner.bayesian.noise[head] for head in heads]
-        self.noise = [float(one.log_noise.detach().exp()) for one in noise if isinstance(one, Gaussian)]
+        self.noise = [float(own.log_noise.detach().exp()) for own in noise if isinstance(own, Gaussian)]
         self.target_mean, self.target_scale = float(model.targets.mean[0]), float(model.targets.scale[0])
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
-        answers = []
+        predictions = []
         outputs, joint = self.outputs(x)
-        for one, noise in zip(outputs, self.noise, strict=True):
-            mean = one.mean(0)[:, 0]
-            spread = (one[..., 0] - mean).square().mean(0)
-            answers.append(GaussianPrediction(mean, spread, torch.full_like(mean, noise)))
-        evidence = real_evidence(self.inference, answers, joint)
-        mixed = mix_reals(answers, self.inference.task_probabilities(evidence))
-        total = (mixed.epistemic + mixed.aleatoric).sqrt()
+        for values, noise in zip(outputs, self.noise, strict=True):
+            mean = values.mean(0)[:, 0]
+            spread = (values[..., 0] - mean).square().mean(0)
+            predictions.append(GaussianPrediction(mean, spread, torch.full_like(mean, noise)))
+        tasks, within = self.inference.posterior(predictions, joint)
+        mixed = mix_reals(within, tasks)
+        total, epistemic, _ = mixed.deviations
         return (
             mixed.mean * self.target_scale + self.target_mean,
             total * self.target_scale,
-            mixed.epistemic.sqrt() * self.target_scale,
+            epistemic * self.target_scale,
             mixed.tasks.T,
         )
 
 
-def export_onnx(model: Model, heads: Sequence[int], way: PredictionMode, path: Path) -> None:
-    """Write the model as ONNX, complete or not at all."""
+def export_onnx(model: Model, task: int | None, mode: PredictionMode, path: Path) -> None:
+    """Write the model as ONNX, complete or not at all; a task that is told is the only one that answers."""
     try:
         import onnx
         import onnxscript  # noqa: F401 (torch's exporter needs it)
     except ImportError:
         raise UserError("exporting needs onnx and onnxscript: pip install 'hibnn[onnx]'.") from None
-    kind = ShippedRegressor if model.regression else ShippedClassifier
+    if type(model.learner) is not SequentialBayes:
+        raise UserError(f"the posterior of {model.method} is no ensemble: choose ibnn, hibnn, vcl or mfvi.")
+    heads = model.continual.heads if task is None else [task]
+    kind = ExportRegressor if model.regression else ExportClassifier
     names = ["prediction" if model.regression else "probabilities", "total", "epistemic", "tasks"]
-    module = kind(model, heads, way).eval()
+    module = kind(model, heads, mode).eval()
     proto = trace(module, len(model.inputs.mean), names)
     classes = [] if model.regression else all_classes(model).tolist()
-    facts = {"classes": classes, "tasks": [model.tasks[head].name for head in heads], "prediction": way.mode}
-    onnx.helper.set_model_props(proto, {name: json.dumps(value) for name, value in facts.items()})
+    metadata = {"classes": classes, "tasks": [model.tasks[head].name for head in heads], "prediction": mode.mode}
+    onnx.helper.set_model_props(proto, {name: json.dumps(value) for name, value in metadata.items()})
     with atomic_write(path) as temporary:
         temporary.write_bytes(proto.SerializeToString())
 

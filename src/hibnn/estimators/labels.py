@@ -59,8 +59,8 @@ def all_classes(model: Model) -> NDArray[Any]:
     return np.unique(np.array([name for task in model.tasks for name in task.classes]))
 
 
-def class_places(model: Model, heads: Sequence[int]) -> list[Tensor]:
+def class_places(model: Model) -> list[Tensor]:
     """For each head a matrix of zeros and ones that puts its own classes among all."""
     everything = all_classes(model).tolist()
     identity = torch.eye(len(everything), dtype=torch.float64)
-    return [identity[positions(np.array(model.tasks[head].classes), everything)] for head in heads]
+    return [identity[positions(np.array(task.classes), everything)] for task in model.tasks]

@@ -7,11 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from hibnn.continual import ContinualModel
 from hibnn.errors import UserError, unknown
 from hibnn.estimators.scaling import Scaling
-from hibnn.learners import Learner, Setting, State, find_method
+from hibnn.learners import Learner
 from hibnn.learners.network import NetworkOptions
-from hibnn.nn.networks.heads import Layout
 from hibnn.tasks import TaskInference
 
 TaskName = str | int
@@ -32,7 +32,7 @@ class TaskRecord:
 
 @dataclass(frozen=True)
 class Model:
-    """The method with its options, how inputs and targets are scaled, the tasks, the learner, and who infers tasks.
+    """The method with its options, how inputs and targets are scaled, the tasks, and what learned them.
 
     `activity` is the root mean square of every hidden neuron's activation, the largest over the experiences: all
     that is known of the data when neurons are to be dropped.
@@ -40,38 +40,41 @@ class Model:
 
     method: str
     options: NetworkOptions
-    seed: int
-    regression: bool
     inputs: Scaling
     targets: Scaling
     tasks: tuple[TaskRecord, ...]
-    learner: Learner
-    inference: TaskInference
+    continual: ContinualModel
     activity: tuple[Tensor, ...] = ()
+
+    @property
+    def learner(self) -> Learner:
+        return self.continual.learner
+
+    @property
+    def inference(self) -> TaskInference:
+        assert self.continual.inference is not None
+        return self.continual.inference
+
+    @property
+    def regression(self) -> bool:
+        return self.learner.setting.regression
+
+    @property
+    def head_of(self) -> dict[TaskName, int]:
+        """The numbers of the tasks, by name."""
+        return {task.name: number for number, task in enumerate(self.tasks)}
 
     def head(self, name: TaskName) -> int:
         """The number of a task, by its name."""
-        names = [task.name for task in self.tasks]
-        if name not in names:
-            raise unknown("task", str(name), [str(known) for known in names])
-        return names.index(name)
+        if name not in self.head_of:
+            raise unknown("task", str(name), [str(known) for known in self.head_of])
+        return self.head_of[name]
 
     def with_task(self, record: TaskRecord) -> tuple[TaskRecord, ...]:
         """The tasks, with this one added or in the place of the one of its name."""
-        if record.name not in [task.name for task in self.tasks]:
+        if record.name not in self.head_of:
             return (*self.tasks, record)
         return tuple(record if task.name == record.name else task for task in self.tasks)
-
-
-def new_learner(
-    method: str, options: NetworkOptions, seed: int, inputs: int, regression: bool, state: State | None = None
-) -> Learner:
-    """A learner with a head a task, empty or as it was stored."""
-    setting = Setting(inputs, Layout.MULTI, seed, torch.device("cpu"), regression)
-    learner = find_method(method).learner(options, setting)
-    if state is not None:
-        learner.restore(State({name: value.clone() for name, value in state.tensors.items()}, state.metadata))
-    return learner
 
 
 def check_task_name(name: Any) -> None:

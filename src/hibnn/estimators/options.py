@@ -1,13 +1,14 @@
-"""From an estimator's few parameters to the options of its method."""
+"""From an estimator's few parameters to the options of its method and of its densities."""
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, Literal
 
 from hibnn.errors import UserError, unknown
 from hibnn.learners import find_method
 from hibnn.learners.bayes_options import BayesOptions, BuffetOptions
 from hibnn.learners.network import NetworkOptions
+from hibnn.tasks.density import DensityOptions
 
 FIRST_WIDTH = 30
 """Neurons in each layer to begin with, when the truncation grows by itself."""
@@ -32,10 +33,7 @@ def method_options(
             values["init_std"] = min(0.5, inputs**-0.5)
     if issubclass(kind, BuffetOptions) and truncation == "auto":
         values["truncation_growth"] = "auto"
-    known = {field.name for field in fields(kind)} - {
-        "timestamps",
-        "frozen_threshold",
-    }  # an estimator answers as it stands
+    known = {field.name for field in fields(kind)} - {"timestamps", "frozen_threshold"}  # it answers as it stands
     for name in further or {}:
         if name not in known:
             raise unknown(f"option of {method}", name, known)
@@ -51,3 +49,14 @@ def _width(truncation: int | Literal["auto"], grows: bool) -> int:
     if isinstance(truncation, bool) or not isinstance(truncation, int) or truncation < 1:
         raise UserError(f"truncation must be 'auto' or a positive whole number, not {truncation!r}.")
     return truncation
+
+
+def density_options(scaling: str | None, further: Mapping[str, Any] | None) -> DensityOptions:
+    """The bounds of the densities; columns that differ in kind are not standardised row by row."""
+    try:
+        options = replace(DensityOptions(standardise=scaling == "examples"), **dict(further or {}))
+    except TypeError as error:
+        raise UserError(f"density has an option that there is not, or of the wrong type ({error}).") from None
+    if options.of != "inputs":
+        raise UserError("an estimator's densities are of inputs: leave density's 'of' out.")
+    return options

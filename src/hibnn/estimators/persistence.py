@@ -16,26 +16,30 @@ import torch
 from torch import Tensor
 
 from hibnn import __version__
+from hibnn.continual import ContinualModel, new_learner
 from hibnn.errors import UserError
 from hibnn.estimators.classifier import ContinualClassifier
 from hibnn.estimators.common import ContinualEstimator
-from hibnn.estimators.model import Model, TaskRecord, new_learner
+from hibnn.estimators.model import Model, TaskRecord
 from hibnn.estimators.regressor import ContinualRegressor
 from hibnn.estimators.scaling import Scaling
 from hibnn.files.container import DamagedError, read_container, write_container
-from hibnn.learners import State, find_method
+from hibnn.learners import Setting, State, find_method
+from hibnn.learners.base import below
+from hibnn.nn.layout import Layout
 from hibnn.tasks import TaskInference
 from hibnn.tasks.density import DensityOptions
 
-FORMAT, VERSION = "hibnn-estimator", 2
+FORMAT, VERSION = "hibnn-estimator", 3
+MODEL = "model."
 KINDS = {kind.__name__: kind for kind in (ContinualClassifier, ContinualRegressor)}
 
 
 def save_model(estimator: ContinualEstimator, path: Path) -> None:
     """Write a fitted estimator atomically."""
     model = estimator.model_
-    state, inferred = model.learner.state(), model.inference.state()
-    tensors = {f"learner.{name}": value for name, value in state.tensors.items()} | inferred.tensors
+    state, setting = model.continual.state(), model.learner.setting
+    tensors = {MODEL + name: value for name, value in state.tensors.items()}
     tensors |= {f"activity.{number}": value for number, value in enumerate(model.activity)}
     for name, scaling in (("inputs", model.inputs), ("targets", model.targets)):
         tensors |= {f"{name}.mean": torch.from_numpy(scaling.mean), f"{name}.scale": torch.from_numpy(scaling.scale)}
@@ -48,11 +52,10 @@ def save_model(estimator: ContinualEstimator, path: Path) -> None:
             "feature_names": getattr(estimator, "feature_names_in_", np.array([])).tolist(),
             "method": model.method,
             "options": asdict(model.options),
-            "seed": model.seed,
+            "seed": setting.seed,
             "tasks": [asdict(task) for task in model.tasks],
-            "learner": state.metadata,
-            "inference": inferred.metadata["inference"]
-            | {"task_inference": model.inference.kind, "options": asdict(model.inference.options)},
+            "model": state.metadata,
+            "inference": {"kind": model.inference.kind, "options": asdict(model.inference.options)},
             "notes": getattr(estimator, "notes_", None),
             "same": same,
         }
@@ -84,23 +87,20 @@ def read_model(metadata: Mapping[str, Any], tensors: Mapping[str, Tensor], regre
     inputs, targets = (
         Scaling(tensors[f"{name}.mean"].numpy(), tensors[f"{name}.scale"].numpy()) for name in ("inputs", "targets")
     )
-    prefix = "learner."
-    own = {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
     tasks = tuple(TaskRecord(**(task | {"classes": tuple(task["classes"])})) for task in metadata["tasks"])
-    state = State(own, metadata["learner"])
-    learner = new_learner(metadata["method"], options, metadata["seed"], len(inputs.mean), regression, state)
+    setting = Setting(len(inputs.mean), Layout.MULTI, metadata["seed"], regression=regression)
+    told = metadata["inference"]
+    inference = TaskInference(told["kind"], setting, options=DensityOptions(**told["options"]))
+    state = State(below(tensors, MODEL), metadata["model"])
+    inference.restore(state)
+    continual = ContinualModel(new_learner(metadata["method"], options, setting, state), inference)
     count = sum(name.startswith("activity.") for name in tensors)
     activity = tuple(tensors[f"activity.{number}"] for number in range(count))
-    told = metadata["inference"]
-    inference = TaskInference(told["task_inference"], learner.setting, options=DensityOptions(**told["options"]))
-    inference.restore(State(dict(tensors), {"inference": told}))
-    return Model(
-        metadata["method"], options, metadata["seed"], regression, inputs, targets, tasks, learner, inference, activity
-    )
+    return Model(metadata["method"], options, inputs, targets, tasks, continual, activity)
 
 
 def read_file(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Facts and tensors of a file that is whole and of a version this one knows."""
+    """Metadata and tensors of a file that is whole and of a version this one knows."""
     try:
         container = read_container(path)
     except FileNotFoundError:

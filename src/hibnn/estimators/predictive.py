@@ -1,4 +1,8 @@
-"""What a model says of inputs under the heads of its tasks, posterior draw by posterior draw."""
+"""How an estimator asks its model: posterior draw by posterior draw, so that the answer for a row depends on no other.
+
+The predictors are what `hibnn.continual` calls. They work in double precision: products in single precision round
+differently with the number of rows beside a row.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,15 +13,15 @@ import torch
 from torch import Tensor
 
 from hibnn.errors import UserError, unknown
-from hibnn.estimators.mixture import GaussianPrediction
-from hibnn.estimators.model import Model
-from hibnn.learners import Prediction
+from hibnn.learners import Learner, Prediction
+from hibnn.learners.base import GaussianPrediction
 from hibnn.learners.sequential_bayes import SequentialBayes
 from hibnn.nn.likelihoods import Gaussian
 from hibnn.nn.networks.ensemble import Ensemble, at_the_means, drawn
 
 Mode = Literal["sample", "mean"]
 NUMBERS_AT_ONCE = 200_000
+ROWS_AT_ONCE = 4096
 
 
 @dataclass(frozen=True)
@@ -33,48 +37,70 @@ class PredictionMode:
         if self.draws < 1:
             raise UserError(f"draws must be positive, not {self.draws}.")
 
+    def ensemble(self, learner: SequentialBayes) -> Ensemble:
+        """The posterior as a fixed function of the inputs."""
+        if self.mode == "mean":
+            return at_the_means(learner.bayesian)
+        return drawn(learner.bayesian, self.draws, learner.draws.relaxation, learner.setting.generator("ensemble"))
 
-def ensemble_of(model: Model, way: PredictionMode) -> Ensemble:
-    """The posterior as a fixed function of the inputs."""
-    learner = model.learner
-    if type(learner) is not SequentialBayes:
-        raise UserError(f"the posterior of {model.method} is no ensemble: choose ibnn, hibnn, vcl or mfvi.")
-    if way.mode == "mean":
-        return at_the_means(learner.bayesian)
-    return drawn(learner.bayesian, way.draws, learner.draws.relaxation, learner.setting.generator("ensemble"))
-
-
-def blocks(model: Model, x: Tensor, heads: Sequence[int], way: PredictionMode) -> Iterator[list[Tensor]]:
-    """For a few thousand rows at a time, the outputs (draws, rows, outputs) of each head.
-
-    In double precision: products in single precision round differently with the number of rows beside a row.
-    """
-    assert isinstance(model.learner, SequentialBayes)
-    ensemble = ensemble_of(model, way).double()
-    widest = max((len(pi) for pi in model.activity), default=1)
-    draws = 1 if way.mode == "mean" else way.draws
-    for rows in x.split(max(1, NUMBERS_AT_ONCE // (draws * widest))):
-        with torch.no_grad():
-            yield ensemble(model.learner.preprocess(rows.double()), heads)
+    def outputs(
+        self, learner: SequentialBayes, x: np.ndarray, heads: Sequence[int]
+    ) -> Iterator[tuple[slice, list[Tensor]]]:
+        """A few thousand rows at a time, and the outputs (draws, rows, outputs) of each head for them."""
+        ensemble = self.ensemble(learner).double()
+        draws = 1 if self.mode == "mean" else self.draws
+        size = max(1, NUMBERS_AT_ONCE // (draws * max(learner.bayesian.widths, default=1)))
+        for number, rows in enumerate(torch.from_numpy(x).split(size)):
+            with torch.no_grad():
+                outputs = ensemble(learner.preprocess(rows.double()), heads)
+            yield slice(number * size, number * size + len(rows)), outputs
 
 
-def class_predictions(model: Model, x: np.ndarray, heads: Sequence[int], way: PredictionMode) -> list[Prediction]:
+class InDouble:
+    """Densities see their inputs in double precision, a few thousand rows at a time."""
+
+    def blocks(self, x: np.ndarray) -> list[Tensor]:
+        return [rows.double() for rows in torch.from_numpy(x).split(ROWS_AT_ONCE)]
+
+
+@dataclass(frozen=True)
+class ClassPredictor(InDouble):
     """A prediction over its own classes from every head."""
-    inputs = torch.from_numpy(x)
-    learner = model.learner
-    if type(learner) is not SequentialBayes:
-        return [learner.predict(inputs, head, learner.setting.generator("ensemble", head)) for head in heads]
-    answers = [empty_prediction(len(inputs), learner.head_sizes[head]) for head in heads]
-    start = 0
-    for outputs in blocks(model, inputs, heads, way):
-        rows = slice(start, start + outputs[0].shape[-2])
-        for whole, one in zip(answers, outputs, strict=True):
-            part = Prediction.of_draws(one.softmax(-1))
-            whole.probabilities[rows] = part.probabilities
-            whole.expected_entropy[rows] = part.expected_entropy
-            whole.votes[rows] = part.votes
-        start = rows.stop
-    return answers
+
+    mode: PredictionMode = PredictionMode()
+
+    def predictions(self, learner: Learner, x: np.ndarray, heads: Sequence[int]) -> list[Prediction]:
+        if type(learner) is not SequentialBayes:
+            return [learner.predict(x, head, learner.setting.generator("ensemble", head)) for head in heads]
+        predictions = [empty_prediction(len(x), learner.head_sizes[head]) for head in heads]
+        for rows, outputs in self.mode.outputs(learner, x, heads):
+            for whole, logits in zip(predictions, outputs, strict=True):
+                part = Prediction.of_draws(logits.softmax(-1))
+                whole.probabilities[rows] = part.probabilities
+                whole.expected_entropy[rows] = part.expected_entropy
+                whole.votes[rows] = part.votes
+        return predictions
+
+
+@dataclass(frozen=True)
+class RealPredictor(InDouble):
+    """Mean, variance of the posterior and variance of the noise from every head, in standardised targets."""
+
+    mode: PredictionMode = PredictionMode()
+
+    def predictions(self, learner: Learner, x: np.ndarray, heads: Sequence[int]) -> list[GaussianPrediction]:
+        assert isinstance(learner, SequentialBayes)
+        whole = torch.empty(len(heads), 2, len(x), dtype=torch.float64)
+        for rows, outputs in self.mode.outputs(learner, x, heads):
+            for (mean, variance), values in zip(whole, outputs, strict=True):
+                mean[rows] = values[..., 0].mean(0)
+                variance[rows] = values[..., 0].var(0, correction=0)
+        predictions = []
+        for head, (mean, variance) in zip(heads, whole, strict=True):
+            noise = learner.bayesian.noise[head]
+            assert isinstance(noise, Gaussian)
+            predictions.append(GaussianPrediction(mean, variance, noise.log_noise.detach().exp().expand(len(mean))))
+        return predictions
 
 
 def empty_prediction(rows: int, classes: int) -> Prediction:
@@ -84,22 +110,3 @@ def empty_prediction(rows: int, classes: int) -> Prediction:
         torch.empty(rows, dtype=torch.float64),
         torch.empty(rows, classes, dtype=torch.float64),
     )
-
-
-def moments(model: Model, x: np.ndarray, heads: Sequence[int], way: PredictionMode) -> list[GaussianPrediction]:
-    """Mean, variance of the posterior and variance of the noise from every head, in standardised targets."""
-    assert isinstance(model.learner, SequentialBayes)
-    whole = torch.empty(len(heads), 2, len(x), dtype=torch.float64)
-    start = 0
-    for outputs in blocks(model, torch.from_numpy(x), heads, way):
-        rows = slice(start, start + outputs[0].shape[-2])
-        for (mean, variance), one in zip(whole, outputs, strict=True):
-            mean[rows] = one[..., 0].mean(0)
-            variance[rows] = one[..., 0].var(0, correction=0)
-        start = rows.stop
-    answers = []
-    for head, (mean, variance) in zip(heads, whole, strict=True):
-        noise = model.learner.bayesian.noise[head]
-        assert isinstance(noise, Gaussian)
-        answers.append(GaussianPrediction(mean, variance, noise.log_noise.detach().exp().expand(len(mean))))
-    return answers

@@ -1,8 +1,8 @@
-"""A regressor that learns real targets experience by experience, with a standard deviation for every answer.
+"""A regressor that learns real targets experience by experience, with a standard deviation for every prediction.
 
     y = f(x) + e,    e ~ N(0, noise^2),    Var[y | x] = Var[f(x)] (epistemic) + noise^2 (aleatoric)
 
-Experiences without a task's name belong to the latest task. Without a name at prediction, the tasks' answers are mixed.
+Experiences without a task's name belong to the latest task. Without a name at prediction, all tasks' heads are mixed.
 """
 
 from typing import Any, NamedTuple, Self
@@ -14,14 +14,12 @@ from sklearn.metrics import r2_score
 
 from hibnn.errors import UserError
 from hibnn.estimators.common import ContinualEstimator, next_name
-from hibnn.estimators.inference import real_evidence, useful_densities
 from hibnn.estimators.inputs import read_examples
-from hibnn.estimators.mixture import GaussianMixture, mix_reals
 from hibnn.estimators.model import Model, TaskName, TaskRecord
-from hibnn.estimators.predictive import moments
+from hibnn.estimators.predictive import RealPredictor
 from hibnn.estimators.scaling import Scaling, check_size
-
-METHODS = ("ibnn", "hibnn", "vcl", "mfvi")
+from hibnn.learners import find_method, methods
+from hibnn.tasks.mixture import GaussianMixture
 
 
 class RealUncertainty(NamedTuple):
@@ -58,22 +56,19 @@ class ContinualRegressor(RegressorMixin, ContinualEstimator):
 
     def predict(self, X: Any, task: TaskName | None = None, *, return_std: bool = False) -> Any:
         """The expected target of each row; with `return_std`, also its standard deviation."""
-        answer = self.predict_uncertainty(X, task)
-        return (answer.mean, answer.total) if return_std else answer.mean
+        predicted = self.predict_uncertainty(X, task)
+        return (predicted.mean, predicted.total) if return_std else predicted.mean
 
     def predict_uncertainty(self, X: Any, task: TaskName | None = None) -> RealUncertainty:
         """Mean and standard deviations; not knowing the task is part of the epistemic one."""
-        mixed = self.predict_mixture(X, task)
-        return RealUncertainty(mixed.mean.numpy(), *(one.numpy() for one in mixed.deviations))
+        mixture = self.predict_mixture(X, task)
+        return RealUncertainty(mixture.mean.numpy(), *(deviation.numpy() for deviation in mixture.deviations))
 
     def predict_mixture(self, X: Any, task: TaskName | None) -> GaussianMixture:
         """Everything at once, as tensors: the mean, the parts of the variance, and probabilities of tasks."""
-        x = self._inputs(X)
-        inference, heads = self.model_.inference, self._heads(task)
-        answers = moments(self.model_, x, heads, self._way)
-        evidence = real_evidence(inference, answers, useful_densities(inference, x, heads))
-        mixed = mix_reals(answers, inference.task_probabilities(evidence))
-        shift, scale = float(self.model_.targets.mean[0]), float(self.model_.targets.scale[0])
+        x, model = self._inputs(X), self.model_
+        mixed = model.continual.predict_reals(x, self._head(task), RealPredictor(self._mode))
+        shift, scale = float(model.targets.mean[0]), float(model.targets.scale[0])
         return GaussianMixture(
             mixed.mean * scale + shift, mixed.epistemic * scale**2, mixed.aleatoric * scale**2, mixed.tasks
         )
@@ -84,8 +79,9 @@ class ContinualRegressor(RegressorMixin, ContinualEstimator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.method not in METHODS:
-            raise UserError(f"{self.method} cannot learn real targets: choose {', '.join(METHODS)}.")
+        if not find_method(self.method).regression:
+            able = ", ".join(name for name, method in methods().items() if method.regression)
+            raise UserError(f"{self.method} cannot learn real targets: choose {able}.")
         if self.task_inference == "mutual-information":
             raise UserError("mutual information tells the tasks of classifiers only: choose density or entropy.")
 

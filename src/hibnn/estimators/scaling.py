@@ -32,9 +32,6 @@ class Scaling:
     def apply(self, x: NDArray[np.floating]) -> NDArray[np.float32]:
         return ((x - self.mean) / self.scale).astype(np.float32)
 
-    def undo(self, x: NDArray[np.floating]) -> NDArray[np.float64]:
-        return x * self.scale + self.mean
-
 
 def check_size(x: NDArray[np.floating], what: str) -> None:
     """Refuse gigantic numbers, which are nearly always codes for something missing."""

@@ -16,11 +16,11 @@ import torch
 from torch import Tensor
 
 from hibnn.benchmarks.base import Benchmark, Scenario
+from hibnn.continual import ContinualModel, Streams
 from hibnn.errors import unknown
-from hibnn.learners.base import Learner, Prediction
-from hibnn.nn.networks.heads import Layout
-from hibnn.tasks.predict import outlier_scores
-from hibnn.tasks.task_inference import TaskInference
+from hibnn.learners.base import Prediction
+from hibnn.nn.layout import Layout
+from hibnn.tasks.mixture import mix_classes, places_in_turn
 
 Score = Literal["predictive", "expected"]
 
@@ -76,49 +76,32 @@ class TaskEvaluation:
         return float((self.class_correct if scenario is Scenario.CLASS else self.label_correct).mean())
 
 
-def evaluate(
-    learner: Learner,
-    benchmark: Benchmark,
-    granularity: Granularity,
-    score: Score = "predictive",
-    inference: TaskInference | None = None,
-) -> list[TaskEvaluation]:
+def evaluate(model: ContinualModel, benchmark: Benchmark, granularity: Granularity) -> list[TaskEvaluation]:
     """Evaluations on the test sets of all tasks learned so far (of all tasks, where one shared head serves them)."""
+    learner = model.learner
     count = len(benchmark.tasks) if learner.setting.layout is Layout.SHARED else learner.task + 1
-    return [evaluate_task(learner, benchmark, number, granularity, score, inference) for number in range(count)]
+    return [evaluate_task(model, benchmark, number, granularity) for number in range(count)]
 
 
-def evaluate_task(
-    learner: Learner,
-    benchmark: Benchmark,
-    number: int,
-    granularity: Granularity,
-    score: Score = "predictive",
-    inference: TaskInference | None = None,
-) -> TaskEvaluation:
-    """Evaluation on one task's test set; without an inference of its own, the head of lowest entropy answers."""
+def evaluate_task(model: ContinualModel, benchmark: Benchmark, number: int, granularity: Granularity) -> TaskEvaluation:
+    """Evaluation on one task's test set."""
+    learner, layout = model.learner, model.learner.setting.layout
     split = benchmark.tasks[number].test.load()
     y = torch.from_numpy(split.y).to(learner.setting.device)
-
-    def predict(head: int) -> Prediction:
-        return learner.predict(split.x, head, learner.setting.generator("evaluate", number, head))
-
-    layout = learner.setting.layout
+    told = layout is not Layout.MULTI or benchmark.scenario is Scenario.TASK
+    heads = [number] if told and layout is Layout.MULTI else model.heads
+    joint = model.joint(split.x)
+    own = [joint[head] for head in heads] if joint else []
+    tasks, within = model.posterior(split.x, heads, own, Streams("evaluate", number), granularity.share)
     if layout is Layout.GROWING:
-        return _growing(predict(0), y, number, learner.head_sizes)
-    inference = inference or TaskInference("entropy", learner.setting, mixing="hard", score=score)
-    joint = inference.joint(torch.from_numpy(split.x), learner=learner)
-    scores = outlier_scores(inference, joint).numpy() if joint else None
-    if layout is Layout.SHARED or benchmark.scenario is Scenario.TASK:
-        told = predict(number if layout is Layout.MULTI else 0)
-        evaluation = _told(inference.within_task(told, joint[number]) if joint else told, y)
+        evaluation = _growing(within[0], y, number, learner.head_sizes)
+    elif told:
+        evaluation = _told(within[0], y)
     else:
-        predictions = [predict(head) for head in range(len(learner.head_sizes))]
-        evidence = granularity.share(inference.evidence(predictions, joint))
-        weights = inference.task_probabilities(evidence).to(y.device, torch.float32)
-        within = inference.within(predictions, joint)
-        evaluation = _mixed(within, weights, y, number, learner.head_sizes, benchmark.scenario)
-    return replace(evaluation, outlier_scores=scores)
+        evaluation = _mixed(within, tasks, y, number, learner.head_sizes, benchmark.scenario)
+    if model.inference is None or not joint:
+        return evaluation
+    return replace(evaluation, outlier_scores=model.inference.outlier_scores(joint).numpy())
 
 
 def _told(prediction: Prediction, y: Tensor) -> TaskEvaluation:
@@ -138,24 +121,19 @@ def _growing(prediction: Prediction, y: Tensor, number: int, sizes: Sequence[int
 
 
 def _mixed(
-    predictions: Sequence[Prediction], weights: Tensor, y: Tensor, number: int, sizes: Sequence[int], scenario: Scenario
+    within: Sequence[Prediction], tasks: Tensor, y: Tensor, number: int, sizes: Sequence[int], scenario: Scenario
 ) -> TaskEvaluation:
-    """Several heads, each with a weight for every example: `weights` is (heads, examples)."""
-    probabilities = [weight[:, None] * one.probabilities for weight, one in zip(weights, predictions, strict=True)]
-    votes = [weight[:, None] * one.votes for weight, one in zip(weights, predictions, strict=True)]
-    expected = (weights * torch.stack([one.expected_entropy for one in predictions])).sum(0)
-    task_correct = weights.argmax(0) == number
-    within = predictions[number].probabilities.argmax(-1) == y
-    if scenario is Scenario.CLASS:
-        mixture = Prediction(torch.cat(probabilities, -1), expected, torch.cat(votes, -1))
-        label_of, task_of = _owners(sizes, y.device)
-        guess = mixture.probabilities.argmax(-1)
-        label_correct = label_of[guess] == y
-        class_correct = label_correct & (task_of[guess] == number)
-        return _pack(mixture, y + sum(sizes[:number]), label_correct, class_correct, task_correct, within)
-    mixture = Prediction(torch.stack(probabilities).sum(0), expected, torch.stack(votes).sum(0))
-    label_correct = mixture.probabilities.argmax(-1) == y
-    return _pack(mixture, y, label_correct, label_correct & task_correct, task_correct, within)
+    """Several heads, each with a weight for every example: `tasks` is (heads, examples)."""
+    places = places_in_turn(sizes) if scenario is Scenario.CLASS else [torch.eye(size) for size in sizes]
+    mixture = mix_classes(within, places, tasks)
+    guess, task_correct = mixture.probabilities.argmax(-1), mixture.tasks.argmax(0) == number
+    own_correct = within[number].probabilities.argmax(-1) == y
+    if scenario is not Scenario.CLASS:
+        return _pack(mixture, y, guess == y, (guess == y) & task_correct, task_correct, own_correct)
+    label_of, task_of = _owners(sizes, y.device)
+    label_correct = label_of[guess] == y
+    class_correct = label_correct & (task_of[guess] == number)
+    return _pack(mixture, y + sum(sizes[:number]), label_correct, class_correct, task_correct, own_correct)
 
 
 def _owners(sizes: Sequence[int], device: torch.device) -> tuple[Tensor, Tensor]:

@@ -2,7 +2,8 @@
 
     R[i, j] = accuracy after training on task i, measured on task j     (T tasks, counted from 0; NaN: not measured)
 
-Accuracies are fractions in [0, 1]. A value that cannot be computed is returned as `Undefined` with its reason.
+Accuracies are fractions in [0, 1]. A value that cannot be computed is returned as `Undefined` with its reason. Runs,
+reports and `hibnn fit` take their numbers from here; arguments are checked, because users call these functions too.
 """
 
 from dataclasses import dataclass
@@ -13,11 +14,12 @@ from jaxtyping import Float, Int
 from hibnn.errors import UserError
 
 _LOWEST_PROBABILITY = float(np.finfo(np.float32).tiny)
+"""What a probability of zero counts as in a logarithm."""
 
 
 @dataclass(frozen=True)
 class Undefined:
-    """Stands where a number would, and says why there is none."""
+    """The reason why a metric has no value, in place of the number."""
 
     reason: str
 
@@ -73,6 +75,7 @@ def forgetting(R: Float[np.ndarray, "T T"]) -> Metric:
     """
     R = _accuracy_matrix(R)
     not_yet_learned = np.triu(np.isnan(R), k=1)
+    # -inf for tasks that had not been learned, so that only a missing evaluation of a learned one gives NaN
     best = np.where(not_yet_learned, -np.inf, R)[:-1].max(axis=0, initial=-np.inf)
     return _mean((best - R[-1])[:-1], "a task that had been learned was not evaluated after every later one")
 
@@ -104,6 +107,7 @@ def expected_calibration_error(
     confidence = probabilities.max(axis=1)
     correct = probabilities.argmax(axis=1) == labels
     inner_edges = np.linspace(0, 1, bins + 1)[1:-1]
+    # n_b (accuracy_b - confidence_b) is a sum over the bin's examples, so empty bins need no care
     gaps = np.bincount(np.searchsorted(inner_edges, confidence), weights=correct - confidence)
     return float(np.abs(gaps).sum() / len(labels))
 
@@ -119,13 +123,6 @@ def negative_log_likelihood(
     probabilities, labels = _predictions(probabilities, labels)
     of_label = np.take_along_axis(probabilities, labels[:, None], axis=1)
     return float(-np.log(np.maximum(of_label, _LOWEST_PROBABILITY)).mean())
-
-
-def predictive_entropy(probabilities: Float[np.ndarray, "examples classes"]) -> Float[np.ndarray, " examples"]:
-    """Entropy in nats of each example's predicted distribution, -sum_c p_c log p_c, with 0 log 0 = 0."""
-    probabilities = _distributions(probabilities)
-    log_probabilities = np.log(np.where(probabilities > 0, probabilities, 1.0))
-    return -(probabilities * log_probabilities).sum(axis=1)
 
 
 def ood_auroc(known_scores: Float[np.ndarray, " known"], ood_scores: Float[np.ndarray, " ood"]) -> float:
@@ -150,6 +147,7 @@ def _mean(values: np.ndarray, reason_if_missing: str) -> Metric:
 
 
 def _accuracy_matrix(R: np.ndarray) -> np.ndarray:
+    """R as floats, or a UserError if it is no accuracy matrix; NaN passes."""
     R = np.asarray(R, dtype=float)
     if R.ndim != 2 or R.shape[0] != R.shape[1] or R.size == 0:
         raise UserError(f"an accuracy matrix has one row and one column a task, but this one has shape {R.shape}.")
@@ -159,6 +157,7 @@ def _accuracy_matrix(R: np.ndarray) -> np.ndarray:
 
 
 def _chance(chance: float | np.ndarray, tasks: int) -> np.ndarray:
+    """A chance level for each task."""
     values = np.asarray(chance, dtype=float)
     if values.shape not in ((), (tasks,)):
         raise UserError(f"give one chance level, or one for each of the {tasks} tasks, not shape {values.shape}.")

@@ -1,4 +1,7 @@
-"""Files that are either complete or absent: written beside their place, flushed, then renamed onto it."""
+"""Files that are either complete or absent: written beside their place, flushed, then renamed onto it.
+
+A process may be killed at any moment, and several may write the same file; readers see the old or the new one whole.
+"""
 
 import errno
 import json
@@ -14,18 +17,18 @@ from hibnn.errors import UserError
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
-    """A temporary path in the same folder; it becomes `path` if the block succeeds and vanishes if it does not."""
+    """A temporary path in the same folder; it becomes `path` if the block succeeds and is deleted if it does not."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     os.close(handle)
-    umask = os.umask(0)
+    umask = os.umask(0)  # the only way to read it is to set it
     os.umask(umask)
     os.chmod(name, 0o666 & ~umask)  # mkstemp makes private files; these are ordinary ones
     temporary = Path(name)
     try:
         yield temporary
         with temporary.open("rb") as written:
-            os.fsync(written.fileno())
+            os.fsync(written.fileno())  # before the rename, or a crash could leave the new name on no content
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
@@ -33,7 +36,7 @@ def atomic_write(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def writing_to(folder: Path) -> Iterator[None]:
-    """What the disk is_ood_under within the block, in a sentence."""
+    """Turn what goes wrong on the disk within the block into a sentence."""
     try:
         yield
     except OSError as error:

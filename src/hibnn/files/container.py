@@ -2,7 +2,7 @@
 
 The metadata are a single entry, because safetensors writes several in random order: equal contents are equal files. The
 checksum finds what was cut or changed on its way. (It is no signature: whoever rewrites a file on purpose can rewrite
-the sum.)
+the sum.) Checkpoints of runs and saved estimators are such files.
 """
 
 import hashlib
@@ -23,12 +23,12 @@ ENTRY = "hibnn"
 
 
 class DamagedError(Exception):
-    """The file is none of ours, or cannot be read as one."""
+    """The file is not a container, or is cut or garbled so that it cannot be read as one."""
 
 
 @dataclass(frozen=True)
 class Container:
-    """What a file says of itself (its format, a version), its metadata as JSON, and its tensors."""
+    """The contents of a file: a header (format and version), metadata as JSON text, and tensors."""
 
     header: dict[str, Any]
     metadata: str
@@ -42,13 +42,14 @@ class Container:
 
 def write_container(path: Path, header: Mapping[str, Any], metadata: str, tensors: Mapping[str, Tensor]) -> None:
     """Write a file, complete or not at all."""
+    # clones: safetensors refuses tensors that share memory
     stored = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
     entry = json.dumps({**header, "sha256": checksum(metadata, stored), "metadata": metadata})
     write_bytes(path, save(stored, metadata={ENTRY: entry}))
 
 
 def read_container(path: Path) -> Container:
-    """Read a file back; whether it is `intact` is for the reader to ask, once it knows the format."""
+    """Read a file back; the caller looks at the format in its header first, then whether it is `intact`."""
     try:
         with safe_open(path, framework="pt") as file:
             header = json.loads((file.metadata() or {})[ENTRY])

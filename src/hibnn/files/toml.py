@@ -1,4 +1,8 @@
-"""TOML files: read with a sentence when something is wrong, and written from plain values."""
+"""TOML files: read with a sentence when something is wrong, and written from plain values.
+
+Sweeps and presets are such files. The standard library reads TOML but does not write it; the little that is needed here
+is written by hand.
+"""
 
 import json
 import tomllib

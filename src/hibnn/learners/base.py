@@ -5,10 +5,11 @@ state can be taken, stored and restored. Random numbers come from streams named 
 goes on exactly as the first would have.
 """
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -18,10 +19,13 @@ from torch.nn.functional import one_hot
 
 from hibnn.benchmarks.base import Split, Task, check_split
 from hibnn.errors import UserError
-from hibnn.nn.networks.heads import Layout
+from hibnn.nn.layout import Layout
 from hibnn.streams import torch_stream
 
 PREDICTION_ROWS = 4096
+SMALLEST = 1e-12
+Measure = Literal["predictive", "expected", "mutual-information"]
+"""Of the averaged prediction, of a draw on average, or the difference of the two."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,19 @@ class State:
 
     tensors: dict[str, Tensor]
     metadata: dict[str, Any]
+
+    def __or__(self, other: "State") -> "State":
+        """Both together; the second goes before the first."""
+        return State(self.tensors | other.tensors, self.metadata | other.metadata)
+
+    def below(self, prefix: str) -> dict[str, Tensor]:
+        """The tensors whose names begin so, without the beginning."""
+        return below(self.tensors, prefix)
+
+
+def below(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """The tensors whose names begin so, without the beginning."""
+    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
 
 
 @dataclass(frozen=True)
@@ -85,6 +102,41 @@ class Prediction:
         """Between prediction and parameters: predictive minus expected entropy."""
         return self.entropy - self.expected_entropy
 
+    def uncertainty(self, measure: Measure) -> Tensor:
+        """An entropy over log2 of the number of classes, so that heads of few classes have no advantage."""
+        most = math.log2(self.probabilities.shape[-1])
+        if measure == "mutual-information":
+            return self.mutual_information / most
+        return (self.entropy if measure == "predictive" else self.expected_entropy) / most
+
+    def pooled(self, pool: Callable[[Tensor], Tensor]) -> "Prediction":
+        """With other probabilities; the share of the entropy that comes from the weights stays the network's."""
+        probabilities = pool(self.probabilities)
+        share = self.expected_entropy / self.entropy.clamp(min=SMALLEST)
+        return replace(self, probabilities=probabilities, expected_entropy=share * entropy(probabilities))
+
+    def normalised(self) -> "Prediction":
+        """In double precision, with probabilities that sum to one in it."""
+        own = self.probabilities.double()
+        return Prediction(own / own.sum(-1, keepdim=True), self.expected_entropy.double(), self.votes.double())
+
+
+@dataclass(frozen=True)
+class GaussianPrediction:
+    """Of a real target: the mean, and the two parts of the variance (of the posterior, of the noise)."""
+
+    mean: Float[Tensor, " rows"]
+    epistemic: Float[Tensor, " rows"]
+    aleatoric: Float[Tensor, " rows"]
+
+    def uncertainty(self, measure: Measure) -> Tensor:
+        """log of the deviation that the posterior adds, whatever the measure."""
+        return 0.5 * self.epistemic.double().clamp(min=SMALLEST).log()
+
+    def pooled(self, pool: Callable[[Tensor], Tensor]) -> "GaussianPrediction":
+        """Itself: there are no classes whose probabilities could change."""
+        return self
+
 
 class Learner(ABC):
     """The interface of all methods."""
@@ -116,16 +168,14 @@ class Learner(ABC):
 
     def begin(self, task: Task) -> None:
         """Take up a new task."""
-        split = task.train.load()
-        check_split(split, self.setting.inputs, len(task.classes))
-        if self.setting.layout is Layout.SHARED and self.head_sizes and len(task.classes) != self.head_sizes[0]:
-            raise UserError(
-                f"a shared head has {self.head_sizes[0]} outputs, but this task has {len(task.classes)} classes."
-            )
-        self.begin_experience(split, len(task.classes))
+        self.begin_experience(task.train.load(), len(task.classes))
 
     def begin_experience(self, split: Split, outputs: int, head: int | None = None) -> None:
         """Begin with data of a new task, whose head has so many outputs, or with more data for an existing head."""
+        if not self.setting.regression:
+            check_split(split, self.setting.inputs, outputs)
+        if self.setting.layout is Layout.SHARED and self.head_sizes and outputs != self.head_sizes[0]:
+            raise UserError(f"a shared head has {self.head_sizes[0]} outputs, but this task has {outputs} classes.")
         if head is not None and not self.supports_revisits:
             raise UserError(
                 "this method cannot go on with a task it has learned: give the data a task name of their own, "

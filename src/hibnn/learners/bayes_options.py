@@ -4,10 +4,33 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hibnn.learners.network import NetworkOptions, check_option
-from hibnn.learners.objective import MaskKL
+from hibnn.learners.objective import Draws, MaskKL
 from hibnn.learners.schedule import Schedule
+from hibnn.nn.layers.ibp import HIBPMask, IBPMask, NeuronMask, Sticks
 from hibnn.nn.layers.masks import Relaxation
 from hibnn.nn.layers.stamps import Timestamps
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The epochs of one experience: of maximum likelihood first, then of the posterior."""
+
+    likelihood_epochs: int
+    posterior_epochs: int
+    kl_warmup: int
+    schedule: Schedule
+
+    @property
+    def epochs(self) -> int:
+        return self.likelihood_epochs + self.posterior_epochs
+
+    def kl_weight(self, number: int) -> float:
+        """The weight of the KL in an epoch of the posterior; it rises to one."""
+        return min(1.0, (number - self.likelihood_epochs + 1) / self.kl_warmup) if self.kl_warmup else 1.0
+
+    def rate_factor(self, step: int, steps_per_epoch: int) -> float:
+        """What learning rates are multiplied with at a step."""
+        return self.schedule.factor(step, steps_per_epoch * self.posterior_epochs)
 
 
 @dataclass(frozen=True)
@@ -49,6 +72,24 @@ class BayesOptions(NetworkOptions):
             check_option(self, name, getattr(self, name) > 0, "positive")
         for name in ("init_std", "head_init_std", "input_std", "kl_warmup", "likelihood_epochs"):
             check_option(self, name, getattr(self, name) >= 0, "at least 0")
+
+    def plan(self, first: bool) -> Plan:
+        """The epochs of an experience; the first one may be longer."""
+        posterior_epochs = round(self.epochs * (self.first_task_factor if first else 1))
+        return Plan(self.likelihood_epochs if first else 0, posterior_epochs, self.kl_warmup, self.schedule)
+
+    def training_draws(self) -> Draws:
+        """How training draws."""
+        return Draws(weights=self.draws)
+
+    @property
+    def buffet(self) -> "BuffetOptions | None":
+        """The options of the buffet; none where the width is fixed."""
+        return None
+
+    def new_buffet(self) -> NeuronMask | None:
+        """What sizes the layers; nothing where the width is fixed."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -93,6 +134,32 @@ class BuffetOptions(BayesOptions):
             self, "prior_temperature", self.prior_temperature is None or self.prior_temperature > 0, "positive"
         )
 
+    @property
+    def buffet(self) -> "BuffetOptions":
+        return self
+
+    @property
+    def shares_sticks(self) -> bool:
+        """Whether all layers have the same sticks, and so the same width."""
+        return False
+
+    def training_draws(self) -> Draws:
+        return Draws(
+            weights=self.draws,
+            stick_sets=self.stick_sets,
+            averaged_masks=self.averaged_masks,
+            temperature=self.temperature,
+            prior_temperature=self.prior_temperature or self.temperature,
+            relaxation=self.relaxation,
+            mask_kl=self.mask_kl,
+        )
+
+    def new_buffet(self) -> NeuronMask:
+        return IBPMask([Sticks(width, self.alpha, self.init_alpha) for width in self.widths])
+
+    def begin_task(self, buffet: NeuronMask, task: int) -> None:
+        """What a new task changes in the buffet."""
+
 
 @dataclass(frozen=True)
 class HierarchicalOptions(BuffetOptions):
@@ -114,6 +181,13 @@ class HierarchicalOptions(BuffetOptions):
             check_option(self, name, getattr(self, name) > 0, "positive")
         check_option(self, "child_alpha_step", self.child_alpha_step >= 0, "at least 0")
 
-    def child_alpha_of(self, task: int) -> float:
-        """alpha_j for a task (paper, increasing difficulty)."""
-        return self.child_alpha + self.child_alpha_step * (task // self.child_alpha_every)
+    @property
+    def shares_sticks(self) -> bool:
+        return True
+
+    def new_buffet(self) -> NeuronMask:
+        return HIBPMask(Sticks(max(self.widths), self.alpha, self.init_alpha), self.widths, self.child_alpha)
+
+    def begin_task(self, buffet: NeuronMask, task: int) -> None:
+        """alpha_j of the task (paper, increasing difficulty)."""
+        buffet.set_child_alpha(self.child_alpha + self.child_alpha_step * (task // self.child_alpha_every))

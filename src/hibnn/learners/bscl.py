@@ -22,12 +22,13 @@ from torch.nn.functional import cross_entropy
 
 from hibnn.errors import UserError
 from hibnn.learners.base import Prediction, Setting, State
+from hibnn.learners.method import PURPLE, Card, Look, Method
 from hibnn.learners.network import NetworkLearner, NetworkOptions, check_option
 from hibnn.learners.training import Means, minibatches
 from hibnn.nn.layers.linear import gaussian_start
 from hibnn.nn.layers.weight_masks import with_biases
+from hibnn.nn.layout import Layout
 from hibnn.nn.networks.bayesian import BayesianMLP
-from hibnn.nn.networks.heads import Layout
 from hibnn.nn.networks.masked import MaskedNetwork
 
 ROWS_AT_ONCE = 40_000
@@ -239,3 +240,17 @@ class BSCL(NetworkLearner):
         """Weights, heads, and the stored masks at a bit each."""
         bits = sum(mask.numel() for masks in self.stored for mask in masks)
         return sum(parameter.numel() for parameter in self.masked.bayesian.parameters()) + bits // 32
+
+
+METHOD = Method(
+    "bscl",
+    "masks over single weights, one stored for each task",
+    BSCLOptions,
+    BSCL,
+    Card(
+        "mean and variance of every weight, and a binary mask over all weights for each task",
+        "Kumar, Chatterjee, Rai 2021, Bayesian Structural Adaptation for Continual Learning",
+    ),
+    Look("BSCL", PURPLE, "-.", "D", "\\\\\\"),
+    prunable=True,
+)

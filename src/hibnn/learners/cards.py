@@ -1,8 +1,9 @@
 """Method cards: what a method stores, whether it must be told the task, where it comes from, and its options."""
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
-from hibnn.learners import METHODS, find_method
+from hibnn.learners.method import Method
+from hibnn.learners.registry import methods
 
 DENSITY = (
     "With `--task-inference density` any method also keeps, for every class, a mixture of at most "
@@ -11,82 +12,28 @@ DENSITY = (
     "pixels. A single Gaussian (`--density-components 1`) keeps count, mean and scatter matrix: 308,505 numbers. "
     "Results count them in `parameters` and, alone, in `inference_parameters`."
 )
-TRAINING = "told where a task begins; at test time as the scenario says"
 
 
-@dataclass(frozen=True)
-class Card:
-    """What a user should know before choosing a method."""
-
-    stores: str
-    reference: str
-    task_identity: str = TRAINING
-
-
-CARDS = {
-    "finetune": Card("the network", "the lower bound of every comparison"),
-    "joint": Card("the network and all data of all tasks", "the upper bound of every comparison"),
-    "vcl": Card("mean and variance of every weight", "Nguyen, Li, Bui, Turner 2018, Variational Continual Learning"),
-    "mfvi": Card("mean and variance of every weight", "Blundell et al. 2015, Weight Uncertainty in Neural Networks"),
-    "vcl-coreset": Card(
-        "mean and variance of every weight, and a few examples of each task",
-        "Nguyen, Li, Bui, Turner 2018, Variational Continual Learning",
-    ),
-    "ibnn": Card(
-        "mean and variance of every weight, two numbers a neuron for its stick",
-        "Kessler, Nguyen, Zohren, Roberts 2021, section 2",
-    ),
-    "hibnn": Card(
-        "mean and variance of every weight, two numbers for each of the K shared sticks",
-        "Kessler, Nguyen, Zohren, Roberts 2021, section 3",
-    ),
-    "ewc": Card(
-        "the network, an importance and an anchor for every shared weight, Adam's moments",
-        "Kirkpatrick et al. 2017; online: Schwarz et al. 2018; settings: Hsu et al. 2018",
-    ),
-    "si": Card(
-        "the network, an importance and an anchor for every shared weight, Adam's moments",
-        "Zenke, Poole, Ganguli 2017; settings: Hsu et al. 2018",
-    ),
-    "gem": Card(
-        "the network and `memory` examples of earlier tasks",
-        "Lopez-Paz, Ranzato 2017; with rehearsal: Hsu et al. 2018",
-    ),
-    "den": Card(
-        "a growing network, and the sizes of its layers after each task",
-        "Yoon, Yang, Lee, Hwang 2018, Lifelong Learning with Dynamically Expandable Networks",
-    ),
-    "bscl": Card(
-        "mean and variance of every weight, and a binary mask over all weights for each task",
-        "Kumar, Chatterjee, Rai 2021, Bayesian Structural Adaptation for Continual Learning",
-    ),
-    "svd": Card(
-        "mean and variance of every weight",
-        "Molchanov, Ashukha, Vetrov 2017, Variational Dropout Sparsifies Deep Neural Networks",
-    ),
-}
-
-
-def options_table(name: str) -> list[tuple[str, str]]:
+def options_table(method: Method) -> list[tuple[str, str]]:
     """Every option of a method with its default, as the command line writes it."""
-    made = find_method(name).options()
+    made = method.options()
     return [(f"--{field.name.replace('_', '-')}", _plain(getattr(made, field.name))) for field in fields(made)]
 
 
 def markdown() -> str:
     """The page of all cards."""
     parts = ["# Methods", "", "Made by `hibnn methods --markdown` from the same source as `hibnn methods`.", ""]
-    for name, method in METHODS.items():
-        card = CARDS[name]
+    for name, method in methods().items():
+        card = method.card
         parts += [f"## {name}", "", f"{method.summary[0].upper()}{method.summary[1:]}.", ""]
         parts += [f"- **Stores**: {card.stores}.", f"- **Task identity**: {card.task_identity}."]
         parts += [f"- **Reference**: {card.reference}.", "", "| option | default |", "|---|---|"]
-        parts += [f"| `{option}` | {default} |" for option, default in options_table(name)]
+        parts += [f"| `{option}` | {default} |" for option, default in options_table(method)]
         parts.append("")
     return "\n".join([*parts, "## Beside every method", "", DENSITY, ""])
 
 
 def _plain(value: object) -> str:
     if isinstance(value, tuple):
-        return " ".join(str(one) for one in value) or "-"
+        return " ".join(map(str, value)) or "-"
     return "-" if value is None else str(value)

@@ -14,13 +14,16 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from hibnn.benchmarks.base import Scenario, Split
+from hibnn.benchmarks.base import Split
+from hibnn.benchmarks.entry import Traits
 from hibnn.errors import UserError
+from hibnn.learners import vcl
 from hibnn.learners.base import Prediction, Setting, State
 from hibnn.learners.bayes_options import BayesOptions
+from hibnn.learners.method import GREY, Card, Look, Method
 from hibnn.learners.network import check_option
 from hibnn.learners.sequential_bayes import SequentialBayes
-from hibnn.nn.networks.heads import Layout
+from hibnn.nn.layout import Layout
 from hibnn.streams import stream_seed
 
 
@@ -144,7 +147,20 @@ def farthest_first(x: Float[Tensor, "rows inputs"], count: int) -> Int[Tensor, "
     return chosen
 
 
-def published(dataset: str, scenario: Scenario) -> dict[str, Any]:
-    """Nguyen et al.'s coresets, which they train for as long as a task; all else is as for `vcl`."""
-    permuted = dataset.startswith("permuted")
-    return {"coreset_size": 200, "coreset_epochs": 100} if permuted else {"coreset_size": 40, "coreset_epochs": 120}
+def coresets(traits: Traits) -> dict[str, Any]:
+    """Nguyen et al.'s coresets, which they train for as long as a task."""
+    few = {"coreset_size": 40, "coreset_epochs": 120}
+    return {"coreset_size": 200, "coreset_epochs": 100} if traits.same_classes else few
+
+
+METHOD = Method(
+    "vcl-coreset",
+    "vcl refreshed by kept examples before it answers",
+    CoresetOptions,
+    CoresetBayes,
+    Card(f"{vcl.STORES}, and a few examples of each task", vcl.NGUYEN),
+    Look("VCL + coreset", GREY, "--", "v", "xxx"),
+    lambda traits, scenario: vcl.default(traits, scenario) | coresets(traits),
+    lambda traits, scenario: vcl.paper(traits, scenario) | coresets(traits),
+    examples_kept=lambda options: f"with {options['coreset_size']:,} examples a task",
+)

@@ -35,10 +35,11 @@ from hibnn.learners.den_sparsity import (
     group_soft_threshold,
     selected_units,
 )
+from hibnn.learners.method import OLIVE, Card, Look, Method, Variant
 from hibnn.learners.network import NetworkLearner
 from hibnn.learners.training import Means, minibatches
+from hibnn.nn.layout import Layout
 from hibnn.nn.networks.expandable import ExpandableMLP, Layer, leading_block, logits
-from hibnn.nn.networks.heads import Layout
 
 
 class Stage(Enum):
@@ -217,3 +218,17 @@ def put_back(current: Layer, previous: Layer, units: Tensor) -> Layer:
     weight, bias = current[0][:count, :inputs].clone(), current[1][:count].clone()
     weight[units], bias[units] = previous[0][units], previous[1][units]
     return weight, bias
+
+
+METHOD = Method(
+    "den",
+    "retrains, expands and splits a network as tasks call for it",
+    DenOptions,
+    Den,
+    Card(
+        "a growing network, and the sizes of its layers after each task",
+        "Yoon, Yang, Lee, Hwang 2018, Lifelong Learning with Dynamically Expandable Networks",
+    ),
+    Look("DEN", OLIVE, "-.", "d", "--"),
+    variants=(Variant("no-stamps", {"timestamps": False}, Look("DEN, no time stamps", OLIVE, ":", "d", "||")),),
+)

@@ -16,8 +16,10 @@ import torch
 from torch import Tensor
 
 from hibnn.benchmarks.base import Scenario
+from hibnn.benchmarks.entry import Traits
 from hibnn.learners.base import Setting
 from hibnn.learners.fisher import Fisher, batch_fisher, fisher
+from hibnn.learners.method import ORANGE, Card, Look, Method, with_smaller_batches
 from hibnn.learners.network import check_option
 from hibnn.learners.quadratic import PenaltyLearner, PenaltyOptions
 from hibnn.learners.training import minibatches
@@ -70,15 +72,30 @@ class EWC(PenaltyLearner):
         self.anchor[name] = weights if self.rule.online else torch.lerp(anchor, weights, share)
 
 
-def published(dataset: str, scenario: Scenario, online: bool = False) -> dict[str, Any]:
-    """Hsu et al.'s settings, which the paper's table uses."""
-    if not dataset.startswith("permuted"):
-        strengths = (400, 700, 100) if online else (100, 100, 600)
-        settings = {"learning_rate": 1e-3, "epochs": 4}
-    else:
-        strengths = (500, 250, 50) if online else (500, 150, 10)
-        settings = {"learning_rate": 1e-4, "epochs": 10}
-        if scenario is Scenario.DOMAIN and not online:
+def paper(traits: Traits, scenario: Scenario) -> dict[str, Any]:
+    """Hsu et al.'s settings, which the paper's table uses; their strengths depend on the scenario."""
+    if traits.same_classes:
+        strengths, settings = (500.0, 150.0, 10.0), {"learning_rate": 1e-4, "epochs": 10}
+        if scenario is Scenario.DOMAIN:
             settings["fisher"] = Fisher.BATCHES
+    else:
+        strengths, settings = (100.0, 100.0, 600.0), {"learning_rate": 1e-3, "epochs": 4}
     strength = dict(zip(Scenario, strengths, strict=True))[scenario]
-    return settings | {"batch_size": 128, "normalise": True, "strength": float(strength), "online": online}
+    return settings | {"batch_size": 128, "normalise": True, "strength": strength, "online": False}
+
+
+METHOD = Method(
+    "ewc",
+    "holds weights by the Fisher information of earlier tasks",
+    EWCOptions,
+    EWC,
+    Card(
+        "the network, an importance and an anchor for every shared weight, Adam's moments",
+        "Kirkpatrick et al. 2017; online: Schwarz et al. 2018; settings: Hsu et al. 2018",
+    ),
+    Look("EWC", ORANGE, "-.", "P", "++"),
+    with_smaller_batches(paper),
+    paper,
+    prefers_single_head=True,
+    chosen_width=True,
+)

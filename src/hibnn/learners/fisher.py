@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from hibnn.nn.networks.heads import Layout
+from hibnn.nn.layout import Layout
 from hibnn.nn.networks.mlp import MLP
 
 ROWS = 4096

@@ -21,11 +21,13 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from hibnn.benchmarks.base import Scenario, Split
+from hibnn.benchmarks.entry import Traits
 from hibnn.errors import UserError
 from hibnn.learners.base import Setting, State
 from hibnn.learners.gradient import GradientLearner
+from hibnn.learners.method import GREEN, Card, Look, Method, with_smaller_batches
 from hibnn.learners.network import NetworkOptions, check_option
-from hibnn.nn.networks.heads import Layout
+from hibnn.nn.layout import Layout
 
 RIDGE = 1e-10
 """times the trace, added to the diagonal of G G^T: memories that agree completely make it singular"""
@@ -168,12 +170,12 @@ def bounded_quadratic(P: NDArray[np.float64], q: NDArray[np.float64], lower: flo
     return u + lower
 
 
-def published(dataset: str, scenario: Scenario) -> dict[str, Any]:
+def paper(traits: Traits, scenario: Scenario) -> dict[str, Any]:
     """Hsu et al.'s settings, the same for all scenarios, with the smaller of their two memories.
 
     The paper does not say which it used; on Split MNIST its numbers are those of the smaller.
     """
-    permuted = dataset.startswith("permuted")
+    permuted = traits.same_classes
     return {
         "learning_rate": 0.1 if permuted else 0.01,
         "epochs": 10 if permuted else 4,
@@ -187,3 +189,20 @@ def published(dataset: str, scenario: Scenario) -> dict[str, Any]:
 
 def _gradient(parameter: Tensor) -> Tensor:
     return torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+
+
+METHOD = Method(
+    "gem",
+    "remembers examples; no step may raise their loss",
+    GEMOptions,
+    GEM,
+    Card(
+        "the network and `memory` examples of earlier tasks", "Lopez-Paz, Ranzato 2017; with rehearsal: Hsu et al. 2018"
+    ),
+    Look("GEM", GREEN, ":", "v", "xxx"),
+    with_smaller_batches(paper),
+    paper,
+    prefers_single_head=True,
+    chosen_width=True,
+    examples_kept=lambda options: f"with {options['memory']:,} examples",
+)

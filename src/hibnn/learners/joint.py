@@ -7,8 +7,9 @@ from torch.nn.functional import cross_entropy
 from hibnn.benchmarks.base import Split
 from hibnn.learners.base import Setting
 from hibnn.learners.gradient import GradientLearner
+from hibnn.learners.method import GREY, Card, Look, Method
 from hibnn.learners.network import NetworkOptions
-from hibnn.nn.networks.heads import Layout
+from hibnn.nn.layout import Layout
 
 
 class Joint(GradientLearner):
@@ -43,3 +44,16 @@ class Joint(GradientLearner):
 
     def end(self) -> None:
         self.optimiser = None  # and keep the data
+
+
+METHOD = Method(
+    "joint",
+    "keeps all data and trains on all tasks so far; the upper bound",
+    NetworkOptions,
+    Joint,
+    Card("the network and all data of all tasks", "the upper bound of every comparison"),
+    Look("Joint", GREY, "-", "*", ".."),
+    prefers_single_head=True,
+    bound=True,
+    examples_kept=lambda options: "and all data",
+)

@@ -6,11 +6,13 @@ import torch.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from hibnn.benchmarks.base import Scenario
+from hibnn.benchmarks.entry import Traits
+
 if TYPE_CHECKING:
-    from hibnn.benchmarks.base import Scenario
     from hibnn.learners.base import Learner, Setting
     from hibnn.learners.network import NetworkOptions
 
@@ -19,8 +21,8 @@ BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 OLIVE, BLUE, VERMILLION, PURPLE = "#8A7F00", "#0072B2", "#D55E00", "#CC79A7"  # olive: their yellow, dark enough to see
 GREY = "#767676"
 
-Preset = Callable[[str, "Scenario"], dict[str, Any]]
-"""From a benchmark and a scenario to the options that differ from the method's own defaults."""
+Preset = Callable[[Traits, Scenario], dict[str, Any]]
+"""From what a benchmark is and a scenario to the options that differ from the method's own defaults."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,26 @@ class Look:
     hatch: str = ""
 
 
-def no_changes(benchmark: str, scenario: "Scenario") -> dict[str, Any]:
+@dataclass(frozen=True)
+class Variant:
+    """Runs with certain options that are shown as a method of their own, named `method-suffix`."""
+
+    suffix: str
+    options: Mapping[str, Any]
+    look: Look
+
+
+def smaller_batches(traits: Traits, scenario: Scenario) -> dict[str, Any]:
+    """The preset of a method whose defaults suit every benchmark but one of few rows, which needs more steps."""
+    return {"batch_size": 32, "epochs": 20} if traits.few_rows else {}
+
+
+def with_smaller_batches(preset: Preset) -> Preset:
+    """A preset that does the same for few rows."""
+    return lambda traits, scenario: preset(traits, scenario) | smaller_batches(traits, scenario)
+
+
+def no_changes(traits: Traits, scenario: Scenario) -> dict[str, Any]:
     """The preset of a method whose own defaults suit every benchmark."""
     return {}
 
@@ -69,11 +90,23 @@ class Method:
     learner: "Callable[[Any, Setting], Learner]"
     card: Card
     look: Look
-    default: Preset = no_changes
+    default: Preset = smaller_batches
     paper: Preset = no_changes
     prefers_single_head: bool = False
     chosen_width: bool = False
     bound: bool = False
     prunable: bool = False
     regression: bool = False
-    examples_kept: Callable[[Mapping[str, Any]], str] = field(default=no_examples)
+    examples_kept: Callable[[Mapping[str, Any]], str] = no_examples
+    variants: tuple[Variant, ...] = ()
+
+    def shown_as(self, options: Mapping[str, Any]) -> str:
+        """The name under which a run with such options is shown: the method's, or a variant's."""
+        for variant in self.variants:
+            if all(options.get(name) == value for name, value in variant.options.items()):
+                return f"{self.name}-{variant.suffix}"
+        return self.name
+
+    def looks(self) -> dict[str, Look]:
+        """The looks of the method and its variants, by the names they are shown under."""
+        return {self.name: self.look} | {f"{self.name}-{variant.suffix}": variant.look for variant in self.variants}

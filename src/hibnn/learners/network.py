@@ -13,7 +13,8 @@ from hibnn.benchmarks.base import Split
 from hibnn.errors import UserError, unknown
 from hibnn.learners.base import Learner, Setting, State
 from hibnn.learners.training import pack_optimiser, unpack_optimiser
-from hibnn.nn.networks.heads import HeadedNetwork, Layout
+from hibnn.nn.layout import Layout
+from hibnn.nn.networks.heads import HeadedNetwork
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -123,8 +124,7 @@ class NetworkLearner(Learner, ABC):
         self.experiences = list(state.metadata.get("experiences", range(len(self.head_sizes))))
         for task in range(len(self.head_sizes)):
             self.add_head(task)
-        prefix = "network."
-        tensors = {name.removeprefix(prefix): value for name, value in state.tensors.items() if name.startswith(prefix)}
+        tensors = state.below("network.")
         self.take_shapes(tensors)
         self.network.load_state_dict(tensors)
         if any(name.startswith("optimiser.") for name in state.tensors):

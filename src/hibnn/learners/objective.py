@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from hibnn.distributions.beta import kl_beta
-from hibnn.nn.layers.buffet import Buffet, HIBPMask, child_concentrations
+from hibnn.nn.layers.ibp import HIBPMask, NeuronMask, child_concentrations
 from hibnn.nn.layers.masks import Relaxation, kl_masks, relaxed
 from hibnn.nn.likelihoods import Likelihood
 from hibnn.nn.networks.bayesian import BayesianMLP
@@ -63,7 +63,7 @@ def negative_elbo(
 
 
 def training_masks(
-    buffet: Buffet, rows: int, examples: int, draws: Draws, generator: torch.Generator, kl_weight: float = 1.0
+    buffet: NeuronMask, rows: int, examples: int, draws: Draws, generator: torch.Generator, kl_weight: float = 1.0
 ) -> tuple[list[Tensor], dict[str, Tensor]]:
     """Relaxed masks for every layer, and the terms by which they and the sticks differ from their prior, scaled."""
     authors = draws.mask_kl is MaskKL.AUTHORS

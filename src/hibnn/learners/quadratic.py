@@ -14,7 +14,7 @@ from hibnn.learners.base import Setting, State
 from hibnn.learners.gradient import GradientLearner
 from hibnn.learners.network import NetworkOptions, check_option
 from hibnn.learners.training import pack_optimiser
-from hibnn.nn.networks.heads import Layout
+from hibnn.nn.layout import Layout
 
 
 @dataclass(frozen=True)
@@ -75,10 +75,7 @@ class PenaltyLearner(GradientLearner, ABC):
     def restore(self, state: State) -> None:
         super().restore(state)
         for kind, named in self.memories().items():
-            prefix = f"{kind}."
-            for name, value in state.tensors.items():
-                if name.startswith(prefix):
-                    named[name.removeprefix(prefix)] = value.to(self.setting.device)
+            named |= {name: value.to(self.setting.device) for name, value in state.below(f"{kind}.").items()}
 
     def parameter_count(self) -> int:
         kept = [value for named in self.memories().values() for value in named.values()]

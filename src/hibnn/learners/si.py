@@ -16,7 +16,9 @@ import torch
 from torch import Tensor
 
 from hibnn.benchmarks.base import Scenario
+from hibnn.benchmarks.entry import Traits
 from hibnn.learners.base import Setting
+from hibnn.learners.method import SKY, Card, Look, Method, with_smaller_batches
 from hibnn.learners.network import check_option
 from hibnn.learners.quadratic import PenaltyLearner, PenaltyOptions
 
@@ -76,9 +78,9 @@ class SI(PenaltyLearner):
         return super().memories() | {"path": self.path}
 
 
-def published(dataset: str, scenario: Scenario) -> dict[str, Any]:
+def paper(traits: Traits, scenario: Scenario) -> dict[str, Any]:
     """Hsu et al.'s settings, which the paper's table uses."""
-    permuted = dataset.startswith("permuted")
+    permuted = traits.same_classes
     strengths = (1.0, 10.0, 0.3) if permuted else (300.0, 3000.0, 600.0)
     return {
         "strength": dict(zip(Scenario, strengths, strict=True))[scenario],
@@ -87,3 +89,20 @@ def published(dataset: str, scenario: Scenario) -> dict[str, Any]:
         "batch_size": 128,
         "normalise": True,
     }
+
+
+METHOD = Method(
+    "si",
+    "holds weights by their part in lowering earlier losses",
+    SIOptions,
+    SI,
+    Card(
+        "the network, an importance and an anchor for every shared weight, Adam's moments",
+        "Zenke, Poole, Ganguli 2017; settings: Hsu et al. 2018",
+    ),
+    Look("SI", SKY, "--", "X", "oo"),
+    with_smaller_batches(paper),
+    paper,
+    prefers_single_head=True,
+    chosen_width=True,
+)

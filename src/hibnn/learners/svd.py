@@ -15,6 +15,7 @@ from torch.func import functional_call
 from torch.nn.functional import cross_entropy
 
 from hibnn.learners.base import Prediction, Setting
+from hibnn.learners.method import GREEN, Card, Look, Method
 from hibnn.learners.network import NetworkLearner, NetworkOptions, check_option
 from hibnn.learners.schedule import Schedule
 from hibnn.learners.training import Means, minibatches
@@ -138,3 +139,17 @@ class SVD(NetworkLearner):
     def sparsity(self) -> float:
         """The share of weights, over all layers and heads, that are removed."""
         return 1.0 - float(torch.cat([kept(layer).flatten() for layer in self.layers().values()]).double().mean())
+
+
+METHOD = Method(
+    "svd",
+    "sparse variational dropout, for a single task",
+    SVDOptions,
+    SVD,
+    Card(
+        "mean and variance of every weight",
+        "Molchanov, Ashukha, Vetrov 2017, Variational Dropout Sparsifies Deep Neural Networks",
+    ),
+    Look("SVD", GREEN, ":", "v", "xxx"),
+    prunable=True,
+)

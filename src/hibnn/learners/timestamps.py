@@ -8,11 +8,11 @@ from torch import Tensor
 
 from hibnn.errors import UserError
 from hibnn.learners.base import State
-from hibnn.nn.layers.buffet import Buffet
+from hibnn.nn.layers.ibp import NeuronMask
 from hibnn.nn.layers.linear import BayesianLinear
 from hibnn.nn.layers.stamps import StickValues, Timestamps
+from hibnn.nn.layout import Layout
 from hibnn.nn.networks.bayesian import BayesianMLP
-from hibnn.nn.networks.heads import Layout
 
 
 class Stamps:
@@ -25,7 +25,7 @@ class Stamps:
         self.of_head: dict[int, list[StickValues]] = {}
 
     @property
-    def buffet(self) -> Buffet:
+    def buffet(self) -> NeuronMask:
         assert self.network.buffet is not None
         return self.network.buffet
 

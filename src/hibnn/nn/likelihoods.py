@@ -2,6 +2,8 @@
 
 categorical:  p(y | f) = softmax(f)_y
 Gaussian:     p(y | f) = prod_d N(y_d; f_d, exp(log_noise_d)),  with the log noise variance learned
+
+The variational objective (`hibnn.learners.objective`) takes its expected log-likelihood from here.
 """
 
 import math
@@ -39,6 +41,7 @@ class Gaussian(nn.Module):
 
 
 def _repeat(targets: Tensor, rows: int) -> Tensor:
+    """The targets of the batch, as often as there are draws of it."""
     if rows == len(targets):
         return targets
     return targets.repeat(rows // len(targets), *(1 for _ in targets.shape[1:]))

@@ -8,7 +8,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from hibnn.report.names import examples_kept, has_chosen_width, method_title, published_method, widths_text
+from hibnn.report.names import examples_kept, has_chosen_width, method_title, shown_method, widths_text
 from hibnn.report.tables.averages import percent
 from hibnn.runs.groups import Group
 
@@ -28,7 +28,8 @@ class Contender:
 
     @property
     def method(self) -> str:
-        return self.groups[0].method
+        """The name it is shown under."""
+        return shown_method(self.groups[0])
 
     @property
     def granularity(self) -> str:
@@ -36,7 +37,7 @@ class Contender:
 
     @property
     def label(self) -> str:
-        name = method_title(published_method(self.groups[0]))
+        name = method_title(self.method)
         return f"{name}, {self.setting}" if self.setting else name
 
     @property
@@ -71,7 +72,7 @@ def contenders(groups: Iterable[Group]) -> list[Contender]:
     kinds: dict[tuple[str, ...], list[Group]] = {}
     for group in groups:
         if group.evaluated_on == "test":
-            kinds.setdefault((*group.place, group.method, group.granularity, group.variant), []).append(group)
+            kinds.setdefault((*group.place, shown_method(group), group.granularity, group.variant), []).append(group)
     for same in kinds.values():
         several = len({group.widths for group in same}) > 1
         if several and has_chosen_width(same[0].method):

@@ -9,12 +9,12 @@ from matplotlib.figure import Figure
 
 from hibnn.learners.method import GREY, Look
 from hibnn.report import figures
-from hibnn.report.names import method_order, with_variants
+from hibnn.report.names import method_order, method_title, shown_method, with_variants
 from hibnn.report.predictions import Predictions, join_tasks
 from hibnn.report.series import keep, pruning_studies, series, study_of
 from hibnn.report.structure import active, alphas, masks
 from hibnn.report.style import look
-from hibnn.runs.groups import Group, group_by_setting
+from hibnn.runs.groups import Group, group_by_setting, tell_apart
 from hibnn.runs.record import RunRecord
 from hibnn.runs.status import Status
 
@@ -72,11 +72,11 @@ def _masks(groups: Groups) -> Iterator[Drawing]:
 
 def _neurons(groups: Groups) -> Iterator[Drawing]:
     several = keep(groups, lambda run: len(active(run)) > 1 and len(active(run)[-1]) == 1)
-    for (method, scenario), same in _by(with_variants(several), lambda group: (group.method, group.scenario)).items():
-        counts = {
-            ", ".join(filter(None, (group.dataset, group.variant))): _pooled(group, _first_layers(active))
-            for group in same
-        }
+    for (method, scenario), same in _by(several, lambda group: (shown_method(group), group.scenario)).items():
+        counts = {}
+        for dataset, each in _by(same, lambda group: group.dataset).items():
+            for group, words in zip(each, tell_apart(each), strict=True):
+                counts[f"{dataset}, {words}" if words else dataset] = _pooled(group, _first_layers(active))
         yield Drawing(f"{method}-{scenario}", figures.active_neurons_by_task(counts, look(method)))
 
 
@@ -117,12 +117,13 @@ def _accuracies(groups: Groups) -> Iterator[tuple[str, dict[Look, np.ndarray]]]:
 def _widths(groups: Groups) -> Iterator[Drawing]:
     chosen, own = RIVALS
     for title, same in _by_benchmark(with_variants(keep(groups, lambda run: len(run.matrix) > 1))):
-        rivals = _by((group for group in same if group.method == chosen and group.widths), lambda group: group.variant)
+        sized = [group for group in same if shown_method(group) == chosen and group.widths]
+        rivals = _by(sized, lambda group: (group.variant, len(group.widths), group.evaluated_on))
         pairs = [
             ({group.widths[0]: group.values("acc") for group in widths}, style, group.values("acc"))
             for widths in rivals.values()
             if len(widths) > 1
-            for style, group in series(group for group in same if group.method == own)
+            for style, group in series(group for group in same if shown_method(group) == own)
         ]
         for number, (by_width, style, accuracies) in enumerate(pairs):
             figure = figures.width_study(look(chosen), by_width, style, accuracies)
@@ -236,8 +237,10 @@ def _noted(figure: Figure, groups: Groups, title: str) -> Figure:
 def unfinished_note(groups: Groups) -> str:
     """Which runs are left out because they are unfinished, or nothing."""
     seeds: dict[str, list[int]] = {}
-    for group in sorted(groups, key=lambda group: method_order(group.method)):
+    for group in sorted(groups, key=method_order):
         if group.waiting:
-            seeds.setdefault(look(group.method).name, []).extend(member.record.seed for member in group.waiting)
+            seeds.setdefault(method_title(shown_method(group)), []).extend(
+                member.record.seed for member in group.waiting
+            )
     parts = [f"{name} seed {', '.join(map(str, numbers))}" for name, numbers in seeds.items()]
     return f"unfinished and not shown: {'; '.join(parts)}" if parts else ""

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from hibnn.evaluation.pruning.study import Study, read_study
 from hibnn.learners.method import Look
-from hibnn.report.names import method_order
+from hibnn.report.names import method_order, shown_method
 from hibnn.report.style import look
 from hibnn.runs.groups import Group, group_by_setting, tell_apart
 from hibnn.runs.record import RunRecord
@@ -16,8 +16,8 @@ MARKERS = ("^", "v", "<", ">", "8", "p")
 def series(groups: Iterable[Group], besides: Sequence[str] = ()) -> Iterator[tuple[Look, Group]]:
     """Each group with its look: those of a method share its colour in shades, and differ in marker and name."""
     by_method: dict[str, list[Group]] = {}
-    for group in sorted(groups, key=lambda group: (method_order(group.method), group.widths)):
-        by_method.setdefault(group.method, []).append(group)
+    for group in sorted(groups, key=lambda group: (method_order(group), group.widths)):
+        by_method.setdefault(shown_method(group), []).append(group)
     for method, same in by_method.items():
         told = tell_apart(same, besides)
         names = list(dict.fromkeys(told))

@@ -1,7 +1,7 @@
 """How methods look: one colour, line and marker each, told apart in grey and by the colour-blind.
 
-The colours are those of Okabe and Ito (2008). Methods that share one never meet in a figure; lines and markers differ
-within any group that does.
+A method's file says how it looks. Methods that share a colour never meet in a figure; lines and markers differ within
+any group that does.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,8 @@ from matplotlib.figure import Figure
 
 from hibnn.errors import unknown
 from hibnn.files.atomic import atomic_write
-from hibnn.learners.method import BLACK, BLUE, GREEN, GREY, OLIVE, ORANGE, PURPLE, SKY, VERMILLION, Look
+from hibnn.learners.method import Look
+from hibnn.learners.registry import methods
 
 FORMATS = ("png", "svg", "pdf")
 RULES: dict[Any, Any] = {
@@ -42,26 +43,14 @@ RULES: dict[Any, Any] = {
 Arguments = ParamSpec("Arguments")
 
 
-LOOKS = {
-    "ibnn": Look("IBNN", BLUE, "-", "o"),
-    "hibnn": Look("HIBNN", VERMILLION, "-", "s", "///"),
-    "mfvi": Look("MFVI", BLACK, "--", "^", "..."),
-    "vcl": Look("VCL", BLACK, "--", "^", "..."),
-    "vcl-coreset": Look("VCL + coreset", GREY, "--", "v", "xxx"),
-    "bscl": Look("BSCL", PURPLE, "-.", "D", "\\\\\\"),
-    "svd": Look("SVD", GREEN, ":", "v", "xxx"),
-    "gem": Look("GEM", GREEN, ":", "v", "xxx"),
-    "ewc": Look("EWC", ORANGE, "-.", "P", "++"),
-    "si": Look("SI", SKY, "--", "X", "oo"),
-    "den": Look("DEN", OLIVE, "-.", "d", "--"),
-    "finetune": Look("None", GREY, ":", "1", "**"),
-    "joint": Look("Joint", GREY, "-", "*", ".."),
-}
+def looks() -> dict[str, Look]:
+    """Every method and variant of one by name, in the order in which they are always shown."""
+    return {name: look for method in methods().values() for name, look in method.looks().items()}
 
 
 def look(method: str) -> Look:
-    """A method's look; one that is not listed keeps its name and a common look."""
-    return LOOKS.get(method, Look(method))
+    """A method's look; one that is not known keeps its name and a common look."""
+    return looks().get(method, Look(method))
 
 
 def styled(draw: Callable[Arguments, Figure]) -> Callable[Arguments, Figure]:

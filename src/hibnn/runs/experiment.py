@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from hibnn.benchmarks import BENCHMARKS, Scenario
+from hibnn.benchmarks import Scenario, find_benchmark
 from hibnn.errors import UserError, unknown
 from hibnn.evaluation.evaluate import Granularity
 from hibnn.learners import find_method
@@ -28,8 +28,7 @@ class Experiment(EvaluationProtocol):
         take_floats(self)
         if not isinstance(self.options, find_method(self.method).options):
             raise UserError(f"{type(self.options).__name__} are not the options of {self.method}.")
-        if self.dataset not in BENCHMARKS:
-            raise unknown("data set", self.dataset, BENCHMARKS)
+        find_benchmark(self.dataset).count(self.tasks)
         if self.seed < 0:
             raise UserError(f"a seed must not be negative, as {self.seed} is.")
         Granularity.parse(self.granularity)

@@ -12,14 +12,13 @@ import torch
 from torch import Tensor
 
 from hibnn.benchmarks import Benchmark
+from hibnn.continual import ContinualModel
 from hibnn.datasets import load
 from hibnn.errors import DivergedError, UserError
 from hibnn.evaluation import metrics
 from hibnn.evaluation.evaluate import TaskEvaluation
 from hibnn.evaluation.metrics import Metric, Undefined
 from hibnn.learners import Learner, Prediction
-from hibnn.tasks.predict import outlier_scores
-from hibnn.tasks.task_inference import TaskInference
 
 OOD_EXAMPLES = 2000
 
@@ -27,15 +26,15 @@ OOD_EXAMPLES = 2000
 def stored_predictions(last: Sequence[TaskEvaluation], ood: Sequence[Prediction]) -> dict[str, Tensor]:
     """The tensors of the file."""
     kept: dict[str, np.ndarray | Tensor] = {}
-    for number, one in enumerate(last):
+    for number, task in enumerate(last):
         values = {
-            "probabilities": one.probabilities.astype(np.float16),
-            "targets": one.targets.astype(np.int16),
-            "entropy": one.entropy,
-            "expected_entropy": one.expected_entropy,
-            "label_correct": one.label_correct,
-            "class_correct": one.class_correct,
-            "task_correct": one.task_correct,
+            "probabilities": task.probabilities.astype(np.float16),
+            "targets": task.targets.astype(np.int16),
+            "entropy": task.entropy,
+            "expected_entropy": task.expected_entropy,
+            "label_correct": task.label_correct,
+            "class_correct": task.class_correct,
+            "task_correct": task.task_correct,
         }
         kept |= {f"task{number}.{name}": value for name, value in values.items() if value is not None}
     for number, prediction in enumerate(ood):
@@ -46,20 +45,20 @@ def stored_predictions(last: Sequence[TaskEvaluation], ood: Sequence[Prediction]
 
 def check_predictions(last: Sequence[TaskEvaluation]) -> None:
     """Stop a run whose model answers with something else than numbers."""
-    for number, one in enumerate(last):
-        if not np.isfinite(one.probabilities).all():
+    for number, task in enumerate(last):
+        if not np.isfinite(task.probabilities).all():
             raise DivergedError(f"the predictions for task {number + 1} became non-finite: lower --learning-rate.")
 
 
 def ood_inputs(name: str | None, tasks: Benchmark) -> np.ndarray | None:
-    """The first test inputs of a out-of-distribution data set, which must have the benchmark's size."""
+    """The first test inputs of an out-of-distribution data set, which must have the benchmark's size."""
     if name is None:
         return None
     dataset = load(name)
     if dataset.test_x.shape[1] != tasks.inputs:
         raise UserError(
             f"{name} has {dataset.test_x.shape[1]} numbers an example and {tasks.name} has {tasks.inputs}: "
-            "choose a out-of-distribution data set of the same size."
+            "choose an out-of-distribution data set of the same size."
         )
     return np.divide(dataset.test_x[:OOD_EXAMPLES], dataset.scale, dtype=np.float32)
 
@@ -77,7 +76,7 @@ def ood_predictions(learner: Learner, tasks: int, ood: np.ndarray | None) -> lis
 def ood_auroc_of(
     last: Sequence[TaskEvaluation],
     others: Sequence[Prediction],
-    inference: TaskInference | None,
+    model: ContinualModel,
     ood: np.ndarray | None,
 ) -> Metric:
     """How well a density tells all tasks' own test data from out-of-distribution data.
@@ -86,8 +85,8 @@ def ood_auroc_of(
     """
     if ood is None:
         return Undefined("no out-of-distribution data set was named (--ood)")
-    if inference is not None and inference.has_density:
-        known = np.concatenate([one.outlier_scores for one in last if one.outlier_scores is not None])
-        return metrics.ood_auroc(known, outlier_scores(inference, inference.joint(torch.from_numpy(ood))).numpy())
+    if model.inference is not None and model.inference.has_density:
+        known = np.concatenate([task.outlier_scores for task in last if task.outlier_scores is not None])
+        return metrics.ood_auroc(known, model.inference.outlier_scores(model.joint(ood)).numpy())
     pairs = zip(last, others, strict=True)
     return float(np.mean([metrics.ood_auroc(own.entropy, other.entropy.cpu().numpy()) for own, other in pairs]))

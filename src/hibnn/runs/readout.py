@@ -1,27 +1,26 @@
-"""EvaluationProtocol a finished run again: another scenario, granularity or score, without training anew."""
+"""Judge a finished run again: another scenario, granularity or score, without training anew."""
 
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from hibnn.benchmarks import Benchmark, Scenario
+from hibnn.continual import ContinualModel
 from hibnn.errors import UserError
 from hibnn.evaluation.evaluate import Granularity, evaluate
 from hibnn.files.atomic import read_json, write_json
-from hibnn.learners import Learner
-from hibnn.nn.networks.heads import Layout
+from hibnn.nn.layout import Layout
 from hibnn.runs.checkpoint import read_state
 from hibnn.runs.experiment import Experiment
 from hibnn.runs.result import last_row_metrics
 from hibnn.runs.run import load_tasks
-from hibnn.runs.trainer import new_inference, new_learner
-from hibnn.tasks.task_inference import TaskInference, held_out_part
+from hibnn.runs.trainer import new_inference, new_model
 
 
 def load_run(
     folder: Path, device: str = "cpu", prediction_draws: int | None = None
-) -> tuple[Experiment, Benchmark, Learner]:
-    """What was run, on which tasks, and the learner as it was at the end.
+) -> tuple[Experiment, Benchmark, ContinualModel]:
+    """What was run, on which tasks, and the model as it was at the end.
 
     `prediction_draws` replaces the posterior draws of its predictions, where the method has any.
     """
@@ -32,9 +31,9 @@ def load_run(
     if prediction_draws is not None and hasattr(experiment.options, "prediction_draws"):
         options: Any = experiment.options
         experiment = replace(experiment, options=replace(options, prediction_draws=prediction_draws))
-    learner = new_learner(experiment, tasks, device)
-    learner.restore(read_state(folder / "model.safetensors"))
-    return experiment, tasks, learner
+    model = new_model(experiment, tasks, device)
+    model.restore(read_state(folder / "model.safetensors"))
+    return experiment, tasks, model
 
 
 def stored_read_out(
@@ -56,22 +55,23 @@ def read_out(
     A run that learned this inference of tasks uses it. Another one is learned now, from the training data; the network
     has seen the rows that then calibrate it.
     """
-    before, tasks, learner = load_run(folder)
-    if learner.setting.layout is not Layout.MULTI and scenario is not before.scenario:
+    before, tasks, model = load_run(folder)
+    setting = model.learner.setting
+    if setting.layout is not Layout.MULTI and scenario is not before.scenario:
         raise UserError(f"{folder} has a single head made for the {before.scenario} scenario: run it anew.")
     experiment = Experiment.from_json(
         before.as_json()
         | {"scenario": str(scenario), "granularity": granularity, "score": score, "task_inference": task_inference}
     )
     tasks = replace(tasks, scenario=scenario)
-    companion = new_inference(experiment, learner.setting)
-    if companion is not None:
-        state = read_state(folder / "model.safetensors")
-        if before.task_inference == task_inference and "inference" in state.metadata:
-            companion.restore(state)
-        elif companion.holds_out:
-            learn_inference(companion, tasks, learner)
-    row = evaluate(learner, tasks, Granularity.parse(granularity), experiment.score, companion)
+    learned = model.inference
+    model.inference = new_inference(experiment, setting)
+    if model.inference is not None:
+        if learned is not None and learned.kind == task_inference:
+            model.inference.restore(learned.state())
+        elif model.inference.holds_out:
+            learn_inference(model, tasks)
+    row = evaluate(model, tasks, Granularity.parse(granularity))
     return {
         "method": experiment.method,
         "dataset": experiment.dataset,
@@ -80,21 +80,16 @@ def read_out(
         "task_inference": task_inference,
         "score": score,
         "seed": experiment.seed,
-        "inference_parameters": companion.parameter_count() if companion else 0,
+        "inference_parameters": model.inference_parameters,
         **last_row_metrics(tasks, row),
     }
 
 
-def learn_inference(companion: TaskInference, tasks: Benchmark, learner: Learner) -> None:
+def learn_inference(model: ContinualModel, benchmark: Benchmark) -> None:
     """Learn and calibrate an inference of tasks for a network that has learned them all."""
-    sizes, experiences = list(learner.head_sizes), list(learner.experiences)
-    for number, task in enumerate(tasks.tasks[: len(sizes)]):
-        part, held = held_out_part(task, learner.setting.seed)
-        learner.head_sizes, learner.experiences = (
-            sizes[: number + 1],
-            experiences[: number + 1],
-        )  # as when it was learned
-        if companion.has_density:
-            companion.densities.learn(part.train.load(), held, learner=learner)
-        companion.end(learner, held)
+    learner = model.learner
+    sizes, experiences = learner.head_sizes, learner.experiences
+    for number, task in enumerate(benchmark.tasks[: len(sizes)]):
+        learner.head_sizes, learner.experiences = sizes[: number + 1], experiences[: number + 1]  # as it then stood
+        model.learn_inference(task.train)
     learner.head_sizes, learner.experiences = sizes, experiences

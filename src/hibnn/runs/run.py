@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from hibnn.benchmarks import Benchmark, benchmark
-from hibnn.cli.display import Display, Silent
 from hibnn.datasets.reporting import report
 from hibnn.evaluation.evaluate import TaskEvaluation
 from hibnn.learners import State
@@ -19,27 +18,28 @@ from hibnn.runs.experiment import Experiment
 from hibnn.runs.folder import RunFolder
 from hibnn.runs.lock import run_lock
 from hibnn.runs.predictions import ood_auroc_of, ood_inputs, ood_predictions, stored_predictions
+from hibnn.runs.progress import Progress, Silent
 from hibnn.runs.result import summarise
 from hibnn.runs.status import track_status
-from hibnn.runs.trainer import Stop, Trainer, new_learner
-
-__all__ = ["load_tasks", "new_learner", "run"]
+from hibnn.runs.trainer import AfterTask, Stop, Trainer, new_model
 
 
 def run(
     experiment: Experiment,
     folder: Path | None = None,
     *,
-    display: Display | None = None,
+    progress: Progress | None = None,
     device: str = "cpu",
     force: bool = False,
     stop: Stop = lambda: None,
+    after_task: AfterTask | None = None,
     patience: float = 0.0,
 ) -> dict[str, Any]:
     """Run an experiment and return its result; with a folder, write it there, or read it if it is there already.
 
-    `stop` is asked after every epoch; a signal's number ends the run there, with a checkpoint. `patience` is how many
-    seconds to wait for another process that is at work on the same run.
+    `stop` is asked after every epoch; a signal's number ends the run there, with a checkpoint. `after_task` gets the
+    number of every task that was learned and the accuracies on all so far, and may raise to give the run up. `patience`
+    is how many seconds to wait for another process that is at work on the same run.
     """
     start = time.perf_counter()
     store = None if folder is None else RunFolder(folder)
@@ -49,11 +49,10 @@ def run(
             return finished
     tasks = load_tasks(experiment)
     ood = ood_inputs(experiment.ood, tasks)
-    trainer = Trainer(experiment, tasks, new_learner(experiment, tasks, device), store, stop)
-
-    display = display or Silent()
+    trainer = Trainer(experiment, tasks, new_model(experiment, tasks, device), store, stop, after_task)
+    progress = progress or Silent()
     if store is None:
-        return conclude(trainer, trainer.learn_all(display), ood)[0]
+        return conclude(trainer, trainer.learn_all(progress), ood)[0]
     with run_lock(store.path, patience):
         finished = None if force else store.finished(experiment)  # by another process, a moment ago
         if finished is not None:
@@ -65,7 +64,7 @@ def run(
                 report(note)
             if state is not None:
                 trainer.resume(state)
-            result, states = conclude(trainer, trainer.learn_all(display), ood)
+            result, states = conclude(trainer, trainer.learn_all(progress), ood)
             store.finish(states, result)
             return result
 
@@ -74,14 +73,14 @@ def conclude(
     trainer: Trainer, last: list[TaskEvaluation], ood: np.ndarray | None
 ) -> tuple[dict[str, Any], dict[str, State]]:
     """The result of a trainer that is at its end, and what else is kept of it, by file name."""
-    experiment, learner, inference = trainer.experiment, trainer.learner, trainer.inference
-    others = ood_predictions(learner, len(last), ood)
-    auroc = ood_auroc_of(last, others, inference, ood)
-    stored = inference.parameter_count() if inference else 0
-    result = summarise(experiment, trainer.benchmark, trainer.record, last, learner.parameter_count(), stored, auroc)
+    experiment, model = trainer.experiment, trainer.model
+    others = ood_predictions(model.learner, len(last), ood)
+    auroc = ood_auroc_of(last, others, model, ood)
+    numbers = model.learner.parameter_count(), model.inference_parameters
+    result = summarise(experiment, trainer.benchmark, trainer.record, last, *numbers, auroc)
     metadata = {"scenario": str(experiment.scenario), "ood": experiment.ood}
     predictions = State(stored_predictions(last, others), metadata)
-    return result, {"model": trainer.state(), "predictions": predictions, "structure": State(trainer.structure, {})}
+    return result, {"model": model.state(), "predictions": predictions, "structure": State(trainer.structure, {})}
 
 
 def load_tasks(experiment: Experiment) -> Benchmark:

@@ -8,37 +8,24 @@ costs that grow from task to task (joint training, EWC's anchors, GEM's memories
 measured is processor time on one thread, which is what a run takes where every worker has a core to itself.
 """
 
-import math
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 import torch
 
-from hibnn.benchmarks import WHOLE_SETS, Benchmark, LazySplit, Task
-from hibnn.benchmarks.difficulty import SEQUENCE
-from hibnn.benchmarks.permuted import TRAINING_IMAGES
-from hibnn.datasets.recipes import RECIPES
+from hibnn.benchmarks import Benchmark, LazySplit, Task, TaskSize, find_benchmark
+from hibnn.continual import ContinualModel
 from hibnn.evaluation.evaluate import Granularity, evaluate
 from hibnn.learners import Learner
 from hibnn.runs.experiment import Experiment
-from hibnn.runs.run import new_learner
+from hibnn.runs.trainer import new_model
 
 BATCHES, TEST_EXAMPLES = 3, 64
 HELD_OUT = 0.1
 """The share of training data that validation takes."""
-
-
-@dataclass(frozen=True)
-class TaskSize:
-    """How large one task is."""
-
-    train: int
-    test: int
-    inputs: int
-    classes: int
 
 
 @dataclass(frozen=True)
@@ -75,7 +62,7 @@ def measure(experiment: Experiment) -> Cost:
     sizes = task_sizes(experiment)
     small = max(BATCHES * experiment.options.batch_size, getattr(experiment.options, "memory", 0))
     stand_in = _stand_in(experiment, sizes, small)
-    learner = new_learner(experiment, stand_in)
+    learner = new_model(experiment, stand_in).learner
     granularity = Granularity.parse(experiment.granularity)
     training = evaluation = 0.0
     for number, (size, task) in enumerate(zip(sizes, stand_in.tasks, strict=True)):
@@ -87,34 +74,22 @@ def measure(experiment: Experiment) -> Cost:
             count * _seconds(lambda start=start: learner.epoch(start)) for start, count in _phases(learner, experiment)
         ]
         training += scale * (sum(epochs) + _seconds(learner.end))
-        spent = _seconds(lambda: evaluate(learner, stand_in, granularity, experiment.score))
+        spent = _seconds(lambda: evaluate(ContinualModel(learner), stand_in, granularity))
         evaluation += spent * size.test / TEST_EXAMPLES
     return Cost(training, evaluation)
 
 
 def task_sizes(experiment: Experiment) -> list[TaskSize]:
-    """What the benchmark's tasks hold, without loading data: classes are taken to be of one size."""
-    name = experiment.dataset
-    if name == "permuted-mnist":
-        test = RECIPES["mnist"].test
-        return [TaskSize(TRAINING_IMAGES, test, 784, 10)] * (experiment.tasks or 5)
-    if name == "difficulty":
-        parts = [(source, len(pair), 32 * 32) for source, pair in SEQUENCE]
-    elif name in WHOLE_SETS:
-        parts = [(name, 10, math.prod(RECIPES[name].shape))]
-    else:
-        source = name.removeprefix("split-")
-        parts = [(source, 2, math.prod(RECIPES[source].shape))] * 5
-    sizes = [_size(experiment, *part) for part in parts]
-    return sizes[: experiment.tasks]
+    """What the benchmark's tasks hold, without loading data."""
+    sizes = find_benchmark(experiment.dataset).first_sizes(experiment.tasks)
+    return [size if experiment.evaluate_on == "test" else _judged_on_validation(size) for size in sizes]
 
 
-def _size(experiment: Experiment, source: str, classes: int, inputs: int) -> TaskSize:
-    train, test = (round(count * classes / 10) for count in (RECIPES[source].train, RECIPES[source].test))
-    if experiment.evaluate_on == "validation":
-        held_out = round(HELD_OUT * train)
-        return TaskSize(train - held_out, held_out, inputs, classes)
-    return TaskSize(train, test, inputs, classes)
+def _judged_on_validation(size: TaskSize) -> TaskSize:
+    if size.validation is not None:
+        return replace(size, test=size.validation)
+    held_out = round(HELD_OUT * size.train)
+    return replace(size, train=size.train - held_out, test=held_out)
 
 
 def _stand_in(experiment: Experiment, sizes: Sequence[TaskSize], examples: int) -> Benchmark:
@@ -131,8 +106,8 @@ def _stand_in(experiment: Experiment, sizes: Sequence[TaskSize], examples: int) 
         tasks.append(
             Task("random", labels, experience(examples, size.classes), experience(TEST_EXAMPLES, size.classes))
         )
-    permuted = experiment.dataset == "permuted-mnist"
-    return Benchmark(experiment.dataset, experiment.scenario, tuple(tasks), single_domain_head=permuted)
+    same_classes = find_benchmark(experiment.dataset).same_classes
+    return Benchmark(experiment.dataset, experiment.scenario, tuple(tasks), same_classes)
 
 
 def _phases(learner: Learner, experiment: Experiment) -> list[tuple[int, int]]:

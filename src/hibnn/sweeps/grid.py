@@ -19,7 +19,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from hibnn.benchmarks import WHOLE_SETS, Scenario
+from hibnn.benchmarks import Scenario, find_benchmark
 from hibnn.errors import UserError
 from hibnn.files.toml import read_toml
 from hibnn.learners import find_method
@@ -77,9 +77,7 @@ def _product(grid: dict[str, Any]) -> Iterable[dict[str, Any]]:
 def _quicker(cell: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     """A cell with the changes that make sense for its method and data set."""
     known = KEYS | {"preset"} | {field.name for field in fields(find_method(cell["method"]).options)}
-    if cell.get("dataset") in WHOLE_SETS:
-        known -= {"tasks"}
     wanted = {name: value for name, value in changes.items() if name in known}
-    if "tasks" in wanted and "tasks" in cell:
-        wanted["tasks"] = min(wanted["tasks"], cell["tasks"])
+    if "tasks" in wanted and wanted["tasks"] >= cell.get("tasks", len(find_benchmark(cell["dataset"]).sizes)):
+        del wanted["tasks"]
     return cell | wanted

@@ -18,7 +18,6 @@ import numpy as np
 import torch
 from filelock import FileLock, Timeout
 
-from hibnn.cli.display import Silent
 from hibnn.errors import GivenUpError, UserError
 from hibnn.runs.experiment import Experiment
 from hibnn.runs.run import run
@@ -115,9 +114,9 @@ def best_trial(study: optuna.Study) -> FrozenTrial:
 def run_trial(experiment: Experiment, out: Path, number: int, prune: bool) -> tuple[float | None, bool, str | None]:
     """One trial in a worker, on one thread: its accuracy, whether it was given up, or what went wrong."""
     torch.set_num_threads(1)
-    display = Reporter(out, number) if prune else Silent()
+    reporter = Reporter(out, number) if prune else None
     try:
-        return run(experiment, folder_of(experiment, out / "trials"), display=display)["acc"], False, None
+        return run(experiment, folder_of(experiment, out / "trials"), after_task=reporter)["acc"], False, None
     except GivenUpError as error:
         return None, True, str(error)
     except Exception as error:  # a worker must survive whatever a run does
@@ -131,23 +130,19 @@ def _outcome(future: Future[Any]) -> tuple[float | None, bool, str | None]:
         return None, False, f"its worker died ({type(error).__name__})"
 
 
-class Reporter(Silent):
+class Reporter:
     """Enters the accuracy after each task in the journal, and gives the run up if it is below the median."""
 
     def __init__(self, out: Path, number: int) -> None:
         study = _load(out)
         self.trial = Trial(study, study.trials[number]._trial_id)
         self.known = set(study.trials[number].intermediate_values)
-        self.task = 0
 
-    def begin(self, number: int, count: int, name: str, epochs: int, done: int = 0) -> None:
-        self.task = number
-
-    def end(self, accuracies: np.ndarray, active_units: Sequence[float] | None) -> None:
-        if self.task not in self.known:
-            self.trial.report(float(accuracies[: self.task + 1].mean()), self.task)
+    def __call__(self, task: int, accuracies: Sequence[float]) -> None:
+        if task not in self.known:
+            self.trial.report(float(np.mean(accuracies[: task + 1])), task)
         if self.trial.should_prune():
-            raise GivenUpError(f"given up after task {self.task + 1}: below the median of earlier trials")
+            raise GivenUpError(f"given up after task {task + 1}: below the median of earlier trials")
 
 
 def _load(out: Path) -> optuna.Study:

@@ -34,7 +34,7 @@ class Pooling:
         made = []
         for exponent in DENSITY:
             logs = [_pooled(network, joint, float(own), float(exponent)) for own in NETWORK]
-            made.append(torch.stack([-one.gather(1, labels[:, None]).sum() for one in logs]))
+            made.append(torch.stack([-log.gather(1, labels[:, None]).sum() for log in logs]))
         return Pooling(self.losses + torch.stack(made, 1))
 
     @cached_property

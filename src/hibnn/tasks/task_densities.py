@@ -8,12 +8,12 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from hibnn.benchmarks.base import Split
 from hibnn.errors import UserError
-from hibnn.learners.base import Learner, Setting
+from hibnn.learners.base import Learner, Setting, below
 from hibnn.tasks.density.density import Density, DensityOptions, new_density, restore_density
 from hibnn.tasks.outliers import LEVELS, in_spreads, quantiles
 
@@ -40,10 +40,10 @@ class TaskDensities:
         self,
         train: Split,
         held: Split,
-        on_class: Callable[[dict[str, float]], None] = lambda terms: None,
+        task: int,
+        classes: int,
         *,
-        head: int | None = None,
-        classes: int | None = None,
+        on_class: Callable[[dict[str, float]], None] = lambda terms: None,
         learner: Learner | None = None,
     ) -> None:
         """Learn from rows of one task.
@@ -51,28 +51,24 @@ class TaskDensities:
         Arguments:
             train: rows to learn from.
             held: rows of the same task that choose the sizes.
+            task: its number; a known one, whose rows return, or the next.
+            classes: how many the task has; this experience may lack some.
             on_class: called after each class.
-            head: a task whose rows return; a new one, if not given.
-            classes: how many the task has, if this experience may lack some.
             learner: whose features are seen, where the densities are of features.
         """
-        number = len(self.tasks) if head is None else head
-        rows, others = (self.seen(torch.from_numpy(split.x), number, learner) for split in (train, held))
-        if head is None:
-            size = classes or int(train.y.max()) + 1
-            self.tasks.append([new_density(self.options, rows.shape[1]) for _ in range(size)])
-            self.quantiles.append([torch.zeros_like(LEVELS) for _ in range(size)])
-        for label, density in enumerate(self.tasks[number]):
+        rows, others = (self.seen(torch.from_numpy(split.x), task, learner) for split in (train, held))
+        if task == len(self.tasks):
+            self.tasks.append([new_density(self.options, rows.shape[1]) for _ in range(classes)])
+            self.quantiles.append([torch.zeros_like(LEVELS) for _ in range(classes)])
+        for label, density in enumerate(self.tasks[task]):
             own, kept = rows[torch.from_numpy(train.y == label)], others[torch.from_numpy(held.y == label)]
             if len(own) == 0:
-                if classes is None:
-                    raise UserError(f"a density needs examples of every class, but label {label} has none.")
                 continue
             kept = kept if len(kept) else own
             before = [round(density.count)] if density.count else []
-            updated = density.update(own, kept, self.setting.generator("density", number, label, *before))
+            updated = density.update(own, kept, self.setting.generator("density", task, label, *before))
             values = updated.log_density(kept)
-            self.tasks[number][label], self.quantiles[number][label] = updated, quantiles(values)
+            self.tasks[task][label], self.quantiles[task][label] = updated, quantiles(values)
             on_class({"log density": float(values.mean())})
 
     def joint(
@@ -105,6 +101,12 @@ class TaskDensities:
         centred = x - x.mean(-1, keepdim=True)
         return centred / centred.square().mean(-1, keepdim=True).sqrt().clamp(min=1e-6)
 
+    def most_probable(self, joint: Sequence[Tensor]) -> tuple[Float[Tensor, " rows"], Int[Tensor, " rows"]]:
+        """The log density of each row under its most probable class, and that class; `joint` is of all tasks."""
+        logs = torch.cat(list(joint), 1)
+        classes = logs.argmax(1)
+        return (logs - self.shares).gather(1, classes[:, None])[:, 0], classes
+
     @property
     def shares(self) -> Float[Tensor, " classes"]:
         """log n_y of the classes of all tasks, as in `joint`."""
@@ -113,14 +115,14 @@ class TaskDensities:
     @property
     def levels(self) -> Float[Tensor, "classes levels"]:
         """The percentiles, over held-out rows, of what `joint` gives without the shares."""
-        kept = torch.stack([one for task in self.quantiles for one in task])
+        kept = torch.stack([label for task in self.quantiles for label in task])
         return kept if self.options.of == "inputs" else in_spreads(kept.T, kept).T
 
     def tensors(self) -> dict[str, Tensor]:
         """All that must be stored, but the number of each task's classes."""
         if not self.tasks:
             return {}
-        made = {"quantiles": torch.stack([one for task in self.quantiles for one in task])}
+        made = {"quantiles": torch.stack([label for task in self.quantiles for label in task])}
         for task, densities in enumerate(self.tasks):
             for label, density in enumerate(densities):
                 made |= {f"density.{task}.{label}.{name}": value for name, value in density.tensors().items()}
@@ -150,8 +152,3 @@ def log_shares(densities: Sequence[Density]) -> Float[Tensor, " labels"]:
     """log n_y of one task's classes."""
     counts = torch.tensor([density.count for density in densities], dtype=torch.float64)
     return (counts / counts.sum()).log().clamp(min=NEVER)
-
-
-def below(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """The tensors whose names begin so, without the beginning."""
-    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}

@@ -4,28 +4,27 @@
     mutual-information   e_t(x) = - I[y; weights | x, t]      the part of the entropy that more data would remove
     density              e_t(x) = log sum_y n_y p(x | y, t)   a density over inputs for every class of every task
 
-Entropies are divided by log2 of the number of classes, so that heads of few classes have no advantage. A small part of
-each task's training rows is held out, from the network too: it sizes the densities and calibrates. No row is kept once
-its experience has been learned.
+A small part of each task's training rows is held out, usually from the network too: it sizes the densities and
+calibrates. No row is kept once its experience has been learned. `hibnn.continual` puts learner and inference together.
 """
 
 import copy
-import math
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Literal, get_args
+from collections.abc import Callable, Sequence
+from typing import Literal, TypeVar, cast, get_args
 
+import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
-from hibnn.benchmarks.base import Split, Task
+from hibnn.benchmarks.base import LazySplit, Split
 from hibnn.datasets import hold_out
-from hibnn.errors import unknown
-from hibnn.learners.base import Learner, Prediction, Setting, State, entropy
+from hibnn.errors import UserError, unknown
+from hibnn.learners.base import GaussianPrediction, Learner, Measure, Prediction, Setting, State
 from hibnn.tasks.density.density import DensityOptions
-from hibnn.tasks.pooling import SMALLEST, Pooling
-from hibnn.tasks.task_densities import TaskDensities, below
+from hibnn.tasks.outliers import is_ood, outlier_score
+from hibnn.tasks.pooling import Pooling
+from hibnn.tasks.task_densities import TaskDensities
 from hibnn.tasks.temperature import Temperature
 
 TaskInferenceName = Literal["entropy", "mutual-information", "density"]
@@ -34,6 +33,7 @@ INFERENCES: tuple[str, ...] = get_args(TaskInferenceName)
 HELD_OUT = 0.05
 FEWEST_HELD_OUT = 50
 PREFIX = "inference."
+P = TypeVar("P", Prediction, GaussianPrediction)
 
 
 class TaskInference:
@@ -73,22 +73,17 @@ class TaskInference:
         """Whether some rows must be kept from the network."""
         return self.has_density or self.mixing == "soft"
 
-    def end(self, learner: Learner, held: Split) -> None:
-        """Calibrate on held-out rows of the task that was just learned."""
-        predictions = [
-            learner.predict(held.x, head, self.setting.generator("calibrate", learner.task, head))
-            for head in range(len(learner.head_sizes))
-        ]
-        joint = self.joint(torch.from_numpy(held.x), learner=learner)
-        self.calibrate(self.evidence(predictions, joint), learner.task)
-        if self.has_density:
-            own = predictions[-1].probabilities.cpu()
-            self.pooling = self.pooling.update(own, joint[-1], torch.from_numpy(held.y))
+    def calibrate(self, predictions: Sequence[P], joint: Sequence[Tensor], task: int, labels: Tensor | None) -> None:
+        """Learn from held-out rows of a task: the temperature, and how far densities can be trusted with labels.
 
-    def calibrate(self, evidence: Float[Tensor, "tasks rows"], task: int) -> None:
-        """Let the temperature learn from rows that are known to belong to a task."""
+        Labels are given only if the network did not learn from these rows.
+        """
+        evidence = self.evidence(predictions, joint)
         if len(evidence) > 1:
             self.temperature = self.temperature.update(evidence, task)
+        own = predictions[task]
+        if joint and labels is not None and isinstance(own, Prediction):
+            self.pooling = self.pooling.update(own.probabilities.cpu(), joint[task], labels)
 
     def joint(
         self, x: Float[Tensor, "rows inputs"], tasks: Sequence[int] | None = None, learner: Learner | None = None
@@ -96,16 +91,28 @@ class TaskInference:
         """log n_y p(x | y, t) for the classes of some or all tasks; nothing without densities."""
         return self.densities.joint(x, tasks, learner) if self.has_density else []
 
-    def evidence(self, predictions: Sequence[Prediction], joint: Sequence[Tensor]) -> Float[Tensor, "tasks rows"]:
+    def uses_densities(self, tasks: Sequence[int]) -> bool:
+        """Not if there are none, nor if the task is told and its network answers alone."""
+        return self.has_density and (len(tasks) > 1 or self.pooling.exponents != (1.0, 0.0))
+
+    def posterior(
+        self,
+        predictions: Sequence[P],
+        joint: Sequence[Tensor],
+        share: Callable[[Tensor], Tensor] = lambda values: values,
+    ) -> tuple[Float[Tensor, "tasks rows"], list[P]]:
+        """p(t | x), and p(y | x, t) of every task; `share` adds up evidence over rows known to share a task."""
+        weights = self.task_probabilities(share(self.evidence(predictions, joint)))
+        if not joint:
+            return weights, list(predictions)
+        return weights, [self.within(prediction, own) for prediction, own in zip(predictions, joint, strict=True)]
+
+    def evidence(self, predictions: Sequence[P], joint: Sequence[Tensor]) -> Float[Tensor, "tasks rows"]:
         """What speaks for each task: the higher the likelier."""
         if joint:
-            return torch.stack([one.logsumexp(1) for one in joint])
-        if self.kind == "mutual-information":
-            scores = [one.mutual_information for one in predictions]
-        else:
-            scores = [one.entropy if self.score == "predictive" else one.expected_entropy for one in predictions]
-        bits = [math.log2(one.probabilities.shape[-1]) for one in predictions]
-        return -torch.stack([score / most for score, most in zip(scores, bits, strict=True)]).cpu()
+            return torch.stack([task.logsumexp(1) for task in joint])
+        measure = cast(Measure, self.kind if self.kind == "mutual-information" else self.score)
+        return -torch.stack([prediction.uncertainty(measure) for prediction in predictions]).cpu()
 
     def task_probabilities(self, evidence: Float[Tensor, "tasks rows"]) -> Float[Tensor, "tasks rows"]:
         """p(t | x); with hard mixing, one for the task of highest evidence."""
@@ -113,17 +120,24 @@ class TaskInference:
             return torch.nn.functional.one_hot(evidence.argmax(0), len(evidence)).T.double()
         return self.temperature.probabilities(evidence)
 
-    def within(self, predictions: Sequence[Prediction], joint: Sequence[Tensor]) -> list[Prediction]:
-        """p(y | x, t) for every task: the network's, pooled with the densities' where there are any."""
-        if not joint:
-            return list(predictions)
-        return [self.within_task(one, own) for one, own in zip(predictions, joint, strict=True)]
+    def within(self, prediction: P, joint: Float[Tensor, "rows labels"]) -> P:
+        """p(y | x, t) of one task: the network's, pooled with the densities'."""
+        return prediction.pooled(lambda network: self.pooling.probabilities(network, joint.to(network.device)))
 
-    def within_task(self, prediction: Prediction, joint: Float[Tensor, "rows labels"]) -> Prediction:
-        """p(y | x, t) for one task; the share of its entropy that comes from the weights stays the network's."""
-        pooled = self.pooling.probabilities(prediction.probabilities, joint.to(prediction.probabilities.device))
-        share = prediction.expected_entropy / prediction.entropy.clamp(min=SMALLEST)
-        return replace(prediction, probabilities=pooled, expected_entropy=share * entropy(pooled))
+    def outlier_scores(self, joint: Sequence[Tensor]) -> Float[Tensor, " rows"]:
+        """How strange every row is, given what `joint` says of it under all tasks; see `hibnn.tasks.outliers`."""
+        return outlier_score(*self.densities.most_probable(joint), self.densities.levels)
+
+    def is_ood(self, joint: Sequence[Tensor], rate: float) -> Bool[Tensor, " rows"]:
+        """Which rows are out of distribution when a stated share of own rows may be called so."""
+        if not self.has_density:
+            raise UserError(
+                "only a density can say that an input is out of distribution: infer tasks by density "
+                "(--task-inference density)."
+            )
+        if not 0 < rate < 1:
+            raise UserError(f"the share of own inputs that may be refused lies between 0 and 1, not at {rate}.")
+        return is_ood(*self.densities.most_probable(joint), self.densities.levels, rate)
 
     def parameter_count(self) -> int:
         """How many numbers are stored."""
@@ -137,15 +151,19 @@ class TaskInference:
 
     def restore(self, state: State) -> None:
         """Take over a stored state."""
-        tensors = {name: value.cpu() for name, value in below(state.tensors, PREFIX).items()}
+        tensors = {name: value.cpu() for name, value in state.below(PREFIX).items()}
         self.temperature, self.pooling = Temperature(tensors["temperature"]), Pooling(tensors["pooling"])
         self.densities.restore(tensors, state.metadata["inference"]["densities"])
 
 
-def held_out_part(task: Task, seed: int) -> tuple[Task, Split]:
-    """A task without the rows that calibrate, and those rows."""
-    train, held = hold_out(task.train.labels, count=held_out_count(len(task.train)), seed=seed)
-    return replace(task, train=task.train.take(train)), task.train.take(held).load()
+def divide(train: LazySplit, seed: int) -> tuple[LazySplit, Split]:
+    """An experience without the rows that calibrate, and those rows; a class keeps its only row."""
+    if len(train) < 2:
+        return train, train.take(np.arange(0)).load()
+    rest, held = hold_out(train.labels, count=held_out_count(len(train)), seed=seed)
+    spared = np.isin(train.labels[held], train.labels[rest])
+    rest, held = np.sort(np.concatenate([rest, held[~spared]])), held[spared]
+    return train.take(rest), train.take(held).load()
 
 
 def held_out_count(rows: int) -> int:

@@ -52,12 +52,12 @@ def test_two_files_are_learned_in_turn_and_a_third_is_answered(model, tmp_path, 
     assert {row["label"] for row in rows} <= {"yes", "no"}
     assert all(0.5 <= float(row["probability"]) <= 1 for row in rows)
     inspect.main([str(model), "--json", "--picture", str(tmp_path / "neurons.png")])
-    facts = json.loads(capsys.readouterr().out)
-    assert facts["tasks"] == [{"name": "task-1", "classes": ["no", "yes"], "rows": 216, "experiences": 2}]
-    assert facts["held_out"]["held_out"] == 12
-    assert 0 <= facts["held_out"]["calibration_error"] <= 1
-    assert facts["task_inference"] == "density"
-    assert 0 < facts["inference_parameters"] < facts["parameters"]
+    description = json.loads(capsys.readouterr().out)
+    assert description["tasks"] == [{"name": "task-1", "classes": ["no", "yes"], "rows": 216, "experiences": 2}]
+    assert description["held_out"]["held_out"] == 12
+    assert 0 <= description["held_out"]["calibration_error"] <= 1
+    assert description["task_inference"] == "density"
+    assert 0 < description["inference_parameters"] < description["parameters"]
     assert (tmp_path / "neurons.png").stat().st_size > 1000
 
 
@@ -97,7 +97,7 @@ def test_an_npz_file_is_a_table_of_numbers(tmp_path):
     assert len(rows) == 80
 
 
-def test_a_long_file_is_learned_as_portions_of_one_task_whatever_the_order_of_its_classes(tmp_path):
+def test_a_long_file_is_learned_as_experiences_of_one_task_whatever_the_order_of_its_classes(tmp_path):
     table = pyarrow.table({"a": np.arange(90.0), "y": ["early"] * 45 + ["late"] * 45})
     parquet.write_table(table, tmp_path / "sorted.parquet")
     path = tmp_path / "m.hibnn"

@@ -40,6 +40,13 @@ def test_an_unknown_category_is_refused_or_counts_as_missing():
     assert encoder.encode(TABLE, "ignore").tolist() == [[1], [0], [0]]
 
 
+def test_categories_that_are_numbers_are_words():
+    table = pyarrow.table({"zone": pyarrow.array([7, None, 9]).dictionary_encode(), "y": [0, 1, 0]})
+    encoder = Encoder.learn([table], "y")
+    assert encoder.names == ["zone=7", "zone=9"]
+    assert encoder.encode(table, "refuse").tolist() == [[1, 0], [0, 0], [0, 1]]
+
+
 @pytest.mark.parametrize(
     ("column", "sentence"),
     [

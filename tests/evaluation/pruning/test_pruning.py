@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from checks import learn, small_benchmark, small_learner
+from hibnn.continual import ContinualModel
 from hibnn.errors import UserError
 from hibnn.evaluation.evaluate import Granularity, evaluate
 from hibnn.evaluation.pruning import (
@@ -48,7 +49,7 @@ def ibnn():
 
 
 def accuracies(learner, benchmark):
-    row = evaluate(learner, benchmark, Granularity.parse("sample"))
+    row = evaluate(ContinualModel(learner), benchmark, Granularity.parse("sample"))
     return float(np.mean([one.accuracy(benchmark.scenario) for one in row]))
 
 

@@ -6,9 +6,10 @@ from statistics import mean
 import pytest
 
 from hibnn.evaluation.pruning import Ranking
-from hibnn.evaluation.pruning.study import prune_run, write_study
+from hibnn.evaluation.pruning.study import write_study
 from hibnn.report.figures.pruning import pruning_curves
 from hibnn.report.series import pruning_studies
+from hibnn.runs.pruning import prune_run
 from hibnn.runs.record import read_record
 from hibnn.runs.run import run
 from hibnn.sweeps.sweep import folder_of, read_sweep

@@ -1,7 +1,7 @@
 import torch
 
+from hibnn.nn.layout import Layout
 from hibnn.nn.networks.bayesian import BayesianMLP
-from hibnn.nn.networks.heads import Layout
 
 
 def network(layout=Layout.MULTI):

@@ -108,8 +108,8 @@ def test_what_was_dropped_can_be_stored_dropped_again_and_grown(learner):
     for network in (learner.bayesian, other.bayesian):
         grow(network, [2, 2])
         assert network.widths == [4, 5]
-    for one, two in zip(outputs(learner.bayesian), outputs(other.bayesian), strict=True):
-        assert torch.equal(one, two)
+    for expected, restored in zip(outputs(learner.bayesian), outputs(other.bayesian), strict=True):
+        assert torch.equal(expected, restored)
     if learner.buffet is not None:
         assert learner.buffet.kept[0].tolist() == [3, 7, 20, 21]
 

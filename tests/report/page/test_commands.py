@@ -13,7 +13,7 @@ from folders import experiment_of
 from hibnn.benchmarks import Scenario
 from hibnn.cli.commands.run import _experiment, parse
 from hibnn.errors import UserError
-from hibnn.learners import METHODS, find_method
+from hibnn.learners import find_method, methods
 from hibnn.report.page import write_page
 from hibnn.report.page.commands import command, command_for
 from hibnn.runs.experiment import Experiment
@@ -63,7 +63,7 @@ def changed(holder, name, kind):
 
 
 @pytest.mark.parametrize("dataset", ["split-mnist", "permuted-mnist", "split-digits"])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", methods())
 def test_every_option_of_every_method_is_in_the_command(method, dataset):
     usual = experiment_of(method=method, dataset=dataset, scenario="class", seed=3)
     assert made_again(usual).digest == usual.digest
@@ -84,7 +84,7 @@ def test_every_field_of_an_experiment_is_in_the_command(scenario):
             assert made_again(experiment).digest == experiment.digest != usual.digest, field.name
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", methods())
 def test_the_settings_of_the_paper_are_in_the_command(method):
     experiment = experiment_of(method=method, dataset="permuted-mnist", scenario="domain", preset="paper")
     assert made_again(experiment).digest == experiment.digest

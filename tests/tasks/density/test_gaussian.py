@@ -33,8 +33,8 @@ def test_a_truncated_density_keeps_its_total_variance():
 
 @pytest.mark.parametrize("rank", [0, 2, 5])
 def test_the_evidence_finds_the_true_rank_in_nine_seeds_of_ten(rank):
-    found = [LowRankGaussian.of_statistics(Statistics.of(low_rank_rows(rank, seed=seed))).rank for seed in range(10)]
-    assert sum(one == rank for one in found) >= 9
+    ranks = [LowRankGaussian.of_statistics(Statistics.of(low_rank_rows(rank, seed=seed))).rank for seed in range(10)]
+    assert ranks.count(rank) >= 9
 
 
 def test_the_evidence_chooses_the_rank_that_scikit_learn_chooses():

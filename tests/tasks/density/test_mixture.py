@@ -36,15 +36,17 @@ def updated(x, generator):
 def test_held_out_rows_choose_the_number_of_components_and_their_rank(number, generator):
     mixture = fit(clusters(number), generator)
     assert len(mixture.components) == number
-    assert {one.rank for one in mixture.components} <= {2, 3}
+    assert {component.rank for component in mixture.components} <= {2, 3}
 
 
 def test_a_mixture_has_the_log_density_of_its_components(generator):
     x = clusters(3)
     mixture = expectation_maximisation(x, 3, 2, generator)
     logs = [
-        multivariate_normal(one.mean.double().numpy(), one.covariance().double().numpy(), allow_singular=True).logpdf(x)
-        for one in mixture.components
+        multivariate_normal(part.mean.double().numpy(), part.covariance().double().numpy(), allow_singular=True).logpdf(
+            x
+        )
+        for part in mixture.components
     ]
     weights = (mixture.counts / mixture.counts.sum()).double().numpy()
     expected = logsumexp(np.stack(logs, 1) + np.log(weights), axis=1)
@@ -65,8 +67,8 @@ def test_the_union_of_two_gaussians_has_their_common_mean_and_covariance(generat
     made = union(_double(first, 6), torch.tensor(30.0), _double(second, 6), torch.tensor(10.0))
     mean = 0.75 * first.mean + 0.25 * second.mean
     spread = sum(
-        share * (one.covariance() + torch.outer(one.mean - mean, one.mean - mean))
-        for share, one in ((0.75, first), (0.25, second))
+        share * (part.covariance() + torch.outer(part.mean - mean, part.mean - mean))
+        for share, part in ((0.75, first), (0.25, second))
     )
     assert torch.allclose(made.mean, mean, atol=1e-4)
     assert torch.allclose(made.covariance(), spread, atol=1e-2)
@@ -93,7 +95,7 @@ def test_a_class_that_returns_with_something_new_adds_components_and_keeps_the_o
     before = updated(clusters(1), generator)
     new = clusters(1, seed=3) + 40
     after = before.update(new[90:], new[:90], generator)
-    values = torch.stack([one.log_density(clusters(1, seed=4)) for one in (before, after)]).mean(1)
+    values = torch.stack([density.log_density(clusters(1, seed=4)) for density in (before, after)]).mean(1)
     assert values[1] > values[0] - 1  # half the weight: log 2, and what estimation adds
     assert after.log_density(new[:90]).mean() > before.log_density(new[:90]).mean() + 100
 
@@ -148,7 +150,7 @@ def test_products_of_matrices_give_what_each_component_says_alone(ranks):
 
     mixture = Mixture(tuple(gaussian(rank) for rank in ranks), torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64))
     x = torch.from_numpy(random.normal(size=(20, 9)))
-    alone = torch.stack([one.log_density(x) for one in mixture.components], 1)
+    alone = torch.stack([component.log_density(x) for component in mixture.components], 1)
     assert torch.allclose(mixture.joint(x), alone + mixture.log_weights, rtol=1e-10)
 
 

@@ -11,7 +11,7 @@ def rows(count=200, inputs=7, seed=0):
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_ten_portions_in_any_order_give_the_density_of_one_batch(seed):
+def test_ten_experiences_in_any_order_give_the_density_of_one_batch(seed):
     x = rows()
     cuts = np.sort(np.random.default_rng(seed).choice(np.arange(1, 200), 9, replace=False))
     experiences = np.split(x.numpy(), cuts)
@@ -23,7 +23,7 @@ def test_ten_portions_in_any_order_give_the_density_of_one_batch(seed):
     assert isinstance(density, SingleDensity)
     assert isinstance(whole, SingleDensity)
     assert torch.allclose(density.statistics.scatter, whole.statistics.scatter, rtol=1e-12)
-    first, second = (LowRankGaussian.of_statistics(one.statistics) for one in (density, whole))
+    first, second = (LowRankGaussian.of_statistics(part.statistics) for part in (density, whole))
     assert torch.allclose(first.log_density(x), second.log_density(x), rtol=1e-10)
 
 

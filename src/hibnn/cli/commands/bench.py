@@ -1,4 +1,4 @@
-"""`hibnn bench step`: how long a training step takes."""
+"""`hibnn bench step`: how long a training step takes (measured in `hibnn.cli.step_timing`)."""
 
 import json as json_module
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from hibnn.cli.bench import bench_steps
+from hibnn.cli.step_timing import bench_steps
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,7 @@
-"""`hibnn data`: list the data sets, fetch them, verify the cache."""
+"""`hibnn data`: list the data sets, fetch them, verify the cache.
+
+Runs fetch what they need themselves; these commands show what is there and prepare a machine beforehand.
+"""
 
 from typing import Annotated
 
@@ -36,7 +39,7 @@ def show() -> int:
 
 
 def fetch(names: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="NAME...")] = ()) -> int:
-    """Bring data sets into the cache.
+    """Put data sets into the cache.
 
     Args:
         names: data sets, as `hibnn data list` names them
@@ -56,7 +59,7 @@ def verify() -> int:
         try:
             found = obtain(recipe) if recipe.embedded else cache.read(recipe)
             state = "fine" if found else "not in the cache"
-        except cache.DamagedError as damage:
+        except cache.DamagedCacheError as damage:
             damaged.append(recipe.name)
             state = f"damaged: {damage} in {cache.folder(recipe.name)}"
         print(f"{recipe.name}: {state}")
@@ -66,6 +69,7 @@ def verify() -> int:
 
 
 def _shape(recipe: Recipe) -> str:
+    """For example 28x28."""
     return "x".join(map(str, recipe.shape))
 
 
@@ -75,6 +79,6 @@ def _state(recipe: Recipe) -> tuple[str, str]:
         return "built in", recipe.embedded.title
     try:
         manifest = cache.read_manifest(recipe)
-    except cache.DamagedError:
+    except cache.DamagedCacheError:
         return "damaged", ""
     return ("yes", manifest.source) if manifest else ("no", "")

@@ -34,7 +34,7 @@ def main(arguments: list[str]) -> int:
     options = options_for("ibnn", "split-digits")
     experiment = Experiment(method="ibnn", dataset="split-digits", scenario=Scenario.TASK, options=options)
     with open_display(parsed.quiet) as display:
-        result = run(experiment, parsed.out, display=display, force=True)
+        result = run(experiment, parsed.out, progress=display, force=True)
     console.print(matrix_table(result["accuracy_matrix"], "accuracy in %, the task being told"))
     neurons = ", ".join(f"{sum(units):.0f}" for units in result["active_units_per_task"])
     console.print(f"Neurons in use after each task: {neurons} (of at most {options.width}).", highlight=False)

@@ -11,8 +11,8 @@ from rich.console import Console
 from hibnn.errors import UserError
 from hibnn.estimators import ContinualClassifier, ContinualRegressor
 from hibnn.estimators.tables.encoding import Unknown
-from hibnn.estimators.tables.model import TableModel, begin, teach
 from hibnn.estimators.tables.reading import rows_in_memory
+from hibnn.estimators.tables.table_model import TableModel, begin, teach
 from hibnn.tasks import TaskInferenceName
 
 

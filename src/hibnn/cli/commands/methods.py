@@ -6,8 +6,8 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
-from hibnn.learners import METHODS, find_method
-from hibnn.learners.cards import CARDS, DENSITY, markdown, options_table
+from hibnn.learners import find_method, methods
+from hibnn.learners.cards import DENSITY, markdown, options_table
 
 
 @dataclass(frozen=True)
@@ -28,17 +28,18 @@ def main(arguments: list[str]) -> int:
     console = Console()
     if parsed.name is None:
         table = Table("method", "what it does", "what it stores")
-        for method in METHODS.values():
-            table.add_row(method.name, method.summary, CARDS[method.name].stores)
+        for method in methods().values():
+            table.add_row(method.name, method.summary, method.card.stores)
         console.print(table)
         console.print(DENSITY, highlight=False)
         return 0
-    method, card = find_method(parsed.name), CARDS[find_method(parsed.name).name]
+    method = find_method(parsed.name)
+    card = method.card
     console.print(f"[bold]{method.name}[/bold]: {method.summary}", highlight=False)
     for label, text in (("stores", card.stores), ("task identity", card.task_identity), ("reference", card.reference)):
         console.print(f"{label}: {text}", highlight=False)
     table = Table("option", "default")
-    for option, default in options_table(method.name):
+    for option, default in options_table(method):
         table.add_row(option, default)
     console.print(table)
     return 0

@@ -14,8 +14,8 @@ from torch import Tensor
 from hibnn.errors import UserError
 from hibnn.estimators import ContinualRegressor
 from hibnn.estimators.tables.encoding import Unknown
-from hibnn.estimators.tables.model import TableModel
 from hibnn.estimators.tables.reading import rows_in_memory
+from hibnn.estimators.tables.table_model import TableModel
 from hibnn.files.atomic import atomic_write
 
 
@@ -80,7 +80,7 @@ def answer(model: TableModel, x: np.ndarray, task: str | None) -> tuple[list[str
     columns = (
         estimator.classes_[mixture.probabilities.argmax(1).numpy()],
         mixture.probabilities.amax(1).tolist(),
-        mixture.total.tolist(),
+        mixture.entropy.tolist(),
         mixture.epistemic.tolist(),
         likeliest(names, mixture.tasks),
     )

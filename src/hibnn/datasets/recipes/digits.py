@@ -11,7 +11,7 @@ from hibnn.datasets.validation import hold_out
 
 
 def read_installed() -> Arrays:
-    """From the file that scikit-learn's `load_digits` reads, without the second that importing scikit-learn takes."""
+    """From the file that scikit-learn's `load_digits` reads, without importing scikit-learn."""
     table = np.loadtxt(package_file("sklearn", "datasets/data/digits.csv.gz"), delimiter=",").astype(np.uint8)
     x, y = table[:, :-1], table[:, -1]
     train, test = hold_out(y, fraction=0.2, seed=0)

@@ -21,39 +21,41 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from hibnn.datasets.draws import bytes_of, integers, permutation, raw_bits
 from hibnn.datasets.loading import obtain
-from hibnn.datasets.photographs import lively_corners, photographs
+from hibnn.datasets.photographs import photographs, textured_corners
 from hibnn.datasets.recipe import Arrays, Canonical, Recipe, Source
 from hibnn.datasets.recipes import mnist
 from hibnn.datasets.reporting import progress
 
 SEED = 0
+"""Of regenerated data: part of what they are, not a setting."""
 SIDE = 28
 TRAIN, TEST = 52_000, 10_000
 DEVIATION = 10
+"""The least standard deviation of a background patch, in grey levels."""
 Backgrounds = Callable[[int], UInt8[np.ndarray, "images 28 28"]]
 
 
 def noise(count: int) -> UInt8[np.ndarray, "images 28 28"]:
-    """Uniform noise."""
+    """Backgrounds of uniform noise."""
     return bytes_of(raw_bits(SEED, "mnist-noise", "backgrounds"), (count, SIDE, SIDE))
 
 
 def patches(count: int) -> UInt8[np.ndarray, "images 28 28"]:
-    """Patches of photographs."""
+    """Backgrounds that are patches of photographs: first the photograph of each image, then its place."""
     bits = raw_bits(SEED, "mnist-images", "backgrounds")
     pictures = photographs()
     chosen = integers(bits, len(pictures), count)
     backgrounds = np.empty((count, SIDE, SIDE), np.uint8)
     for number, picture in enumerate(pictures):
         (here,) = np.nonzero(chosen == number)
-        corners = lively_corners(picture, SIDE, DEVIATION)
+        corners = textured_corners(picture, SIDE, DEVIATION)
         rows, columns = corners[integers(bits, len(corners), len(here))].T
         backgrounds[here] = sliding_window_view(picture, (SIDE, SIDE))[rows, columns]
     return backgrounds
 
 
 def regenerate(backgrounds: Backgrounds) -> Arrays:
-    """Both halves, from MNIST."""
+    """Both halves, made of MNIST's digits and the given backgrounds."""
     digits = obtain(mnist.RECIPE)
     x, y = np.concatenate([digits.train_x, digits.test_x]), np.concatenate([digits.train_y, digits.test_y])
     with progress("regenerating backgrounds"):
@@ -63,7 +65,7 @@ def regenerate(backgrounds: Backgrounds) -> Arrays:
 
 
 def decode_text(contents: Mapping[str, bytes]) -> Arrays:
-    """From the one published archive: its training file, then its test file, images stored transposed."""
+    """From the published archive: its training file, then its test file, images stored transposed."""
     (archive,) = contents.values()
     with zipfile.ZipFile(io.BytesIO(archive)) as files:
         names = [
@@ -89,10 +91,12 @@ def _levels(values: np.ndarray) -> UInt8[np.ndarray, "..."]:
 
 
 def _halves(x: np.ndarray, y: np.ndarray) -> Arrays:
+    """The first 52,000 rows to train, the others to test."""
     return {"train_x": x[:TRAIN], "train_y": y[:TRAIN], "test_x": x[TRAIN:], "test_y": y[TRAIN:]}
 
 
 def _recipe(name: str, archive: str, sha1: str, backgrounds: Backgrounds, sums: Mapping[str, str]) -> Recipe:
+    """The published archive, or else regeneration; only the latter's sums are known."""
     return Recipe(
         name=name,
         shape=(SIDE, SIDE),

@@ -4,9 +4,10 @@ A column of numbers has its missing values filled with its mean, and a second co
 A column of words becomes a column of zeros and ones for each word; a missing word is none of them. A word that the
 first file did not have is refused, or with `ignore` treated as missing. Columns that never change are kept: a later
 file may change them. A column without any value, or of dates, is refused.
+
+`Encoder.learn` makes the rules in one pass over the first file; the model stores them as JSON with its parameters.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
@@ -17,12 +18,14 @@ from numpy.typing import NDArray
 from hibnn.errors import UserError
 
 MOST_WORDS = 1000
+"""A column with more is a name or an identifier, of which nothing can be learned."""
 Unknown = Literal["refuse", "ignore"]
+"""What to do with a word that the first file did not have."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """How one column is encoded: `words` is None for numbers."""
+    """How one column is encoded: `words` is None for numbers, `mean` fills gaps, `indicator` adds a column for them."""
 
     name: str
     mean: float = 0.0
@@ -39,12 +42,12 @@ class Column:
 
 @dataclass
 class ColumnStatistics:
-    """What one pass over a file finds out about a column."""
+    """What one pass over a file finds out about a column: the sum and count of its numbers, gaps, words."""
 
     total: float = 0.0
     count: int = 0
     missing: int = 0
-    words: Counter[str] = field(default_factory=Counter)
+    words: set[str] = field(default_factory=set)
     text: bool = False
 
 
@@ -65,76 +68,81 @@ class Encoder:
                     count_column(found.setdefault(name, ColumnStatistics()), name, table[name])
         if not found:
             raise UserError("the table has no column besides the target to learn from.")
-        return cls(target, tuple(describe(name, census) for name, census in found.items()))
+        return cls(target, tuple(describe(name, statistics) for name, statistics in found.items()))
 
     @property
     def text(self) -> tuple[str, ...]:
+        """The columns of words."""
         return tuple(column.name for column in self.columns if column.words is not None)
 
     @property
     def numbers(self) -> tuple[str, ...]:
+        """The columns of numbers."""
         return tuple(column.name for column in self.columns if column.words is None)
 
     @property
     def names(self) -> list[str]:
+        """The names of all encoded columns, the inputs of the model."""
         return [name for column in self.columns for name in column.names]
 
     def encode(self, table: Any, unknown: Unknown) -> NDArray[np.float64]:
-        """The table's rows as numbers."""
+        """The table's rows as numbers, in the model's order of columns, whatever the table's."""
         missing = [column.name for column in self.columns if column.name not in table.column_names]
         if missing:
             raise UserError(f"the table lacks the column {missing[0]!r}, which the model was taught with.")
         return np.column_stack([encode_column(column, table[column.name], unknown) for column in self.columns])
 
     def as_json(self) -> dict[str, Any]:
+        """Plain values, which `from_json` reads back."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Encoder":
+        """From what `as_json` gave; JSON has lists for tuples."""
         columns = (
-            Column(**(one | {"words": None if one["words"] is None else tuple(one["words"])}))
-            for one in values["columns"]
+            Column(**column | {"words": None if column["words"] is None else tuple(column["words"])})
+            for column in values["columns"]
         )
         return cls(values["target"], tuple(columns))
 
 
-def count_column(census: ColumnStatistics, name: str, values: Any) -> None:
-    """Add an experience of a column to what is known of it."""
+def count_column(statistics: ColumnStatistics, name: str, values: Any) -> None:
+    """Add a piece of a column to its statistics."""
     from pyarrow import types
 
     kind = values.type
     if types.is_null(kind):
-        census.missing += len(values)
+        statistics.missing += len(values)
     elif types.is_string(kind) or types.is_large_string(kind) or types.is_dictionary(kind):
-        census.text = True
-        census.words.update(word for word in values.to_pylist() if word is not None)
-        if len(census.words) > MOST_WORDS:
+        statistics.text = True
+        statistics.words.update(str(word) for word in values.unique().to_pylist() if word is not None)
+        if len(statistics.words) > MOST_WORDS:
             raise UserError(
                 f"column {name!r} holds more than {MOST_WORDS} different words: leave it out with --drop {name}."
             )
     elif types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind):
         numbers = as_numbers(values)
         known = numbers[~np.isnan(numbers)]
-        census.total += float(known.sum())
-        census.count += len(known)
-        census.missing += len(numbers) - len(known)
+        statistics.total += float(known.sum())
+        statistics.count += len(known)
+        statistics.missing += len(numbers) - len(known)
     else:
         raise UserError(
             f"column {name!r} holds values of type {kind}: turn them into numbers, or leave it out with --drop {name}."
         )
 
 
-def describe(name: str, census: ColumnStatistics) -> Column:
-    """How a column will be encoded."""
-    if census.text:
-        return Column(name, words=tuple(sorted(census.words)))
-    if census.count == 0:
+def describe(name: str, statistics: ColumnStatistics) -> Column:
+    """How a column of these statistics will be encoded; a column without any value is refused."""
+    if statistics.text:
+        return Column(name, words=tuple(sorted(statistics.words)))
+    if statistics.count == 0:
         raise UserError(f"column {name!r} has no value in any row: leave it out with --drop {name}.")
-    return Column(name, mean=census.total / census.count, indicator=census.missing > 0)
+    return Column(name, mean=statistics.total / statistics.count, indicator=statistics.missing > 0)
 
 
 def encode_column(column: Column, values: Any, unknown: Unknown) -> NDArray[np.float64]:
-    """One column as one or more columns of numbers."""
+    """One column as columns of numbers: its values and perhaps its gaps, or one-hot words."""
     if column.words is None:
         try:
             numbers = as_numbers(values)
@@ -144,18 +152,15 @@ def encode_column(column: Column, values: Any, unknown: Unknown) -> NDArray[np.f
         filled = np.where(gaps, column.mean, numbers)
         return np.column_stack([filled, gaps]) if column.indicator else filled[:, None]
     words = [None if word is None else str(word) for word in values.to_pylist()]
-    places = {word: place for place, word in enumerate(column.words)}
+    places: dict[str | None, int] = {word: place for place, word in enumerate(column.words)}
     new = sorted({word for word in words if word is not None and word not in places})
     if new and unknown == "refuse":
         raise UserError(
             f"column {column.name!r} holds the unknown category {new[0]!r}: correct it, or add --unknown ignore to "
             "treat unknown categories as missing."
         )
-    encoded = np.zeros((len(words), len(places)))
-    rows = [(row, places[word]) for row, word in enumerate(words) if word in places]
-    if rows:
-        encoded[tuple(np.array(rows).T)] = 1.0
-    return encoded
+    found = np.array([places.get(word, -1) for word in words])  # -1 equals no place, so a missing word is all zeros
+    return np.equal.outer(found, np.arange(len(places))).astype(np.float64)
 
 
 def as_numbers(values: Any) -> NDArray[np.float64]:

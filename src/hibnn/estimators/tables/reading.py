@@ -1,7 +1,8 @@
 """CSV, Parquet and NPZ files as a sequence of record batches, so that a file need not fit into memory.
 
 An NPZ file holds arrays `X` (rows, columns) and `y`; its columns are named x0, x1, ... and y. It is read whole,
-and never unpickled.
+and never unpickled. `table_model` reads everything through `TableFile.batches`; what can be wrong with a file becomes a
+sentence here.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,8 +16,9 @@ import numpy as np
 from hibnn.errors import UserError
 
 BLOCK_BYTES = 1 << 22
+"""Of a CSV file, parsed at once."""
 MOST_ROWS, MOST_NUMBERS = 50_000, 8_000_000
-"""Held in memory at once."""
+"""Rows of a file, and numbers in them, that are held in memory at once."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class TableFile:
         with readable(self.path):
             kept: list[Any] = []
             count = 0
+            # readers choose where to cut; experiences are cut again, so that they depend on `rows` alone
             for batch in self._pieces(rows):
                 while batch.num_rows:
                     piece = batch.slice(0, rows - count)
@@ -46,6 +49,7 @@ class TableFile:
                 yield arrow.Table.from_batches(kept)
 
     def _pieces(self, rows: int) -> Iterator[Any]:
+        """Record batches as the reader of this kind of file gives them, of any size."""
         suffix = self.path.suffix.lower()
         if suffix == ".csv":
             return self._csv()
@@ -58,19 +62,20 @@ class TableFile:
         raise UserError(f"{self.path} is of no known kind: give a .csv, .parquet or .npz file.")
 
     def _parquet(self, parquet: Any, rows: int) -> Iterator[Any]:
-        """One row group after another: an iterator over all of them reads ahead without bound."""
+        """Batches of one row group after another: an iterator over all groups reads ahead without bound."""
         with parquet.ParquetFile(self.path, pre_buffer=False) as file:
             for group in range(file.num_row_groups):
                 yield from file.iter_batches(rows, row_groups=[group], use_threads=False)
 
     def _csv(self) -> Iterator[Any]:
-        """Whole numbers are read as real ones, for the first block may not show that others follow."""
+        """Blocks of lines, typed by the first block and by what the model knows of the columns."""
         import pyarrow
         from pyarrow import csv
 
         options = csv.ReadOptions(block_size=BLOCK_BYTES)
         with csv.open_csv(self.path, read_options=options) as first:
             schema = first.schema
+        # whole numbers are read as real ones: the first block may not show that others follow
         types = {field.name: pyarrow.float64() for field in schema if pyarrow.types.is_integer(field.type)}
         types |= {name: pyarrow.float64() for name in self.numbers} | {name: pyarrow.string() for name in self.text}
         convert = csv.ConvertOptions(column_types=types, strings_can_be_null=True)
@@ -97,7 +102,7 @@ def readable(path: Path) -> Iterator[None]:
 
 
 def need_pyarrow() -> Any:
-    """pyarrow, or a sentence how to get it."""
+    """The module pyarrow, or a UserError that says how to install it."""
     try:
         import pyarrow
     except ImportError:

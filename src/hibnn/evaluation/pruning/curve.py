@@ -9,11 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from hibnn.benchmarks import Benchmark
+from hibnn.continual import ContinualModel
 from hibnn.errors import UserError
 from hibnn.evaluation.evaluate import Granularity, Score, evaluate
 from hibnn.evaluation.pruning.ranking import Ranking, scores, weight_layers
 from hibnn.evaluation.pruning.removal import Removal, kept_weights, pruned
 from hibnn.learners.base import Learner
+from hibnn.tasks import TaskInference
 
 GRID = (0.0, *(float(p) for p in range(60, 96, 5)), *(round(95 + 0.2 * step, 1) for step in range(1, 25)))
 """The paper's percentages: 0, 60 to 95 by 5, then to 99.8 by 0.2."""
@@ -46,15 +48,19 @@ def pruning_curve(
     score: Score = "predictive",
     advance: Callable[[], None] = lambda: None,
 ) -> Curve:
-    """Prune by a ranking, evaluate on the tasks learned, give the weights back; `advance` is called at each point."""
+    """Prune by a ranking, evaluate on the tasks learned, give the weights back; `advance` is called at each point.
+
+    Where a task must be inferred the head of lowest entropy answers: it is the network alone that is judged.
+    """
     layers, ranked = weight_layers(learner), scores(learner, ranking)
+    model = ContinualModel(learner, TaskInference("entropy", learner.setting, mixing="hard", score=score))
     removed, accuracies = [], []
     for percent in percentages:
         kept = kept_weights(ranked, percent)
         with pruned(layers, kept, removal):
-            row = evaluate(learner, benchmark, granularity, score)
+            row = evaluate(model, benchmark, granularity)
         removed.append(int((~kept).sum()))
-        accuracies.append(float(np.mean([one.accuracy(benchmark.scenario) for one in row])))
+        accuracies.append(float(np.mean([task.accuracy(benchmark.scenario) for task in row])))
         advance()
     return Curve(ranking, removal, tuple(percentages), tuple(removed), tuple(accuracies))
 

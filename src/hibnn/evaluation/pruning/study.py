@@ -1,21 +1,15 @@
-"""A finished run pruned: its curves, and the file `pruning.json` they are kept in beside the run."""
+"""The pruning curves of a run as a value, and the file `pruning.json` they are kept in beside the run."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from hibnn.errors import UserError
-from hibnn.evaluation.evaluate import Granularity
-from hibnn.evaluation.pruning.curve import GRID, Curve, pruning_curve
-from hibnn.evaluation.pruning.ranking import Ranking, weight_layers
+from hibnn.evaluation.pruning.curve import Curve
+from hibnn.evaluation.pruning.ranking import Ranking
 from hibnn.evaluation.pruning.removal import Removal
 from hibnn.files.atomic import read_json, write_json
-from hibnn.runs.readout import load_run
 
 FILE = "pruning.json"
-PRUNABLE = ("mfvi", "vcl", "ibnn", "hibnn", "bscl", "svd")
-"""Methods with Gaussian weights that answer from them alone."""
 
 
 @dataclass(frozen=True)
@@ -39,46 +33,7 @@ class Study:
 
     def curve(self, ranking: Ranking) -> Curve | None:
         """The curve of a ranking, if it was made."""
-        return next((one for one in self.curves if one.ranking is ranking), None)
-
-
-def prune_run(
-    folder: Path,
-    rankings: Sequence[Ranking] = (Ranking.MAGNITUDE, Ranking.SNR),
-    removal: Removal = Removal.ENTIRELY,
-    percentages: Sequence[float] = GRID,
-    draws: int | None = None,
-    advance: Callable[[], None] = lambda: None,
-) -> Study:
-    """Prune a finished run by each ranking; `draws` replaces the run's posterior draws where the method draws."""
-    check_prunable(folder)
-    experiment, tasks, learner = load_run(folder, prediction_draws=draws)
-    granularity = Granularity.parse(experiment.granularity)
-    curves = tuple(
-        pruning_curve(learner, tasks, ranking, removal, percentages, granularity, experiment.score, advance)
-        for ranking in rankings
-    )
-    return Study(
-        experiment.method,
-        experiment.dataset,
-        str(experiment.scenario),
-        experiment.seed,
-        experiment.options.widths,
-        sum(layer.mean.numel() for layer in weight_layers(learner)),
-        getattr(experiment.options, "prediction_draws", None),
-        experiment.evaluate_on,
-        str(read_json(folder / "result.json")["experiment"]),
-        curves,
-    )
-
-
-def check_prunable(folder: Path) -> None:
-    """Refuse a folder without a finished run of a method that can be pruned."""
-    if not (folder / "result.json").exists():
-        raise UserError(f"{folder} holds no finished run: give a folder with a result.json.")
-    method = read_json(folder / "config.json")["method"]
-    if method not in PRUNABLE:
-        raise UserError(f"{method} has no Gaussian weights to prune: choose a run of {', '.join(PRUNABLE)}.")
+        return next((curve for curve in self.curves if curve.ranking is ranking), None)
 
 
 def write_study(folder: Path, study: Study) -> None:
@@ -94,7 +49,7 @@ def read_study(folder: Path) -> Study | None:
     if not (folder / FILE).exists():
         return None
     content = read_json(folder / FILE)
-    curves = tuple(_curve(one) for one in content.pop("curves"))
+    curves = tuple(_curve(curve) for curve in content.pop("curves"))
     return Study(**(content | {"widths": tuple(content["widths"]), "curves": curves}))
 
 

@@ -1,1 +1,1 @@
-"""Layers: Bayesian linear maps, and the buffets that decide which of their neurons are in use."""
+"""Layers: Bayesian linear maps, and the masks that decide which of their neurons or weights are in use."""

@@ -3,7 +3,7 @@
     q(W) = N(mean, exp(log_variance)),    a = x W    =>    a ~ N(x mean, x^2 exp(log_variance))
 
 Activations are drawn from their own Gaussian, with noise for each example (local reparameterisation, Kingma et al.
-2015).
+2015). Every Bayesian network here is made of these layers; the caller passes the noise, so a layer draws nothing.
 """
 
 import torch
@@ -51,7 +51,11 @@ def gaussian_start(inputs: int, outputs: int, init_std: float, generator: torch.
 
 
 class _LocalSample(torch.autograd.Function):
-    """a = x m + sqrt(x^2 v) * noise, with the variance never stored twice and the backward pass in six products."""
+    """a = x m + sqrt(x^2 v) * noise, differentiable in x, m and log v.
+
+    With s = sqrt(x^2 v): da/dm = x, da/dv = x^2 noise / (2 s), da/d log v = v da/dv. Written out so that the variance
+    is stored once and the backward pass takes four products of matrices.
+    """
 
     @staticmethod
     def forward(ctx, x, mean, log_variance, noise):
@@ -66,7 +70,7 @@ class _LocalSample(torch.autograd.Function):
     def backward(ctx, gradient):  # pyright: ignore[reportIncompatibleMethodOverride]
         x, mean, variance, scale, noise = ctx.saved_tensors
         by_variance = gradient * noise
-        if gradient.ndim > 2:
+        if gradient.ndim > 2:  # draws share location and scale, so their gradients are summed before the products
             draws = tuple(range(gradient.ndim - 2))
             gradient, by_variance = gradient.sum(draws), by_variance.sum(draws)
         by_variance.div_(scale).mul_(0.5)

@@ -1,10 +1,13 @@
-"""Masks: for every example, which neurons answer.
+"""Draws of neuron masks: for every example, which neurons are on.
 
     y = (location + log u - log(1 - u)) / temperature,    z = sigmoid(y),    u ~ U(0, 1)      (paper, A.3)
 
 This is a binary Concrete variable. The location of a Bernoulli(pi) variable is its log odds: then P(z > 1/2) = pi at
 every temperature. The paper and its code put log pi there, so that no neuron is ever on with more than probability one
 half; `Relaxation.PAPER` reproduces that.
+
+Training draws `relaxed` masks (`hibnn.learners.objective`), predictions and exported ensembles draw `hard` ones. The
+locations come from `hibnn.nn.layers.ibp`.
 """
 
 from enum import StrEnum
@@ -25,6 +28,7 @@ class Relaxation(StrEnum):
     PAPER = "paper"
 
     def location(self, log_odds: Tensor) -> Tensor:
+        """The location from the log odds of pi; log sigmoid(log odds) = log pi."""
         return log_odds if self is Relaxation.ODDS else logsigmoid(log_odds)
 
 
@@ -52,15 +56,17 @@ def kl_masks(
 ) -> Float[Tensor, ""]:
     """log q(y) - log p(y), summed over neurons and averaged over examples: a single-sample estimate (paper, A.3)."""
     share = _shape(location, len(y))[1]
-    spread, prior_spread = (each.repeat_interleave(share, 0)[: len(y)] for each in (location, prior_location))
+    spread, prior_spread = (drawn.repeat_interleave(share, 0)[: len(y)] for drawn in (location, prior_location))
     return kl_concrete(y, spread, temperature, prior_spread, prior_temperature).sum(-1).mean()
 
 
 def _first(masks: Tensor, rows: int) -> Tensor:
+    """One mask for each of the rows: the sets may hold a few too many."""
     masks = masks.flatten(0, 1)
     return masks if len(masks) == rows else masks[:rows]  # a slice would cost a copy in the backward pass
 
 
 def _shape(location: Tensor, rows: int) -> tuple[int, int, int]:
+    """Sets, examples that share a set (rounded up), units."""
     sets, units = location.shape
     return sets, -(-rows // sets), units

@@ -1,11 +1,12 @@
 """Time stamps: the sticks as they stood when a task ended, so that its masks are later drawn as it left them.
 
     soft:  z ~ Bernoulli(pi^t),    pi^t from the sticks after task t: 2K numbers a task
-    hard:  the neurons with E[pi_k] above a threshold are the task's own; all others are off when it answers
+    hard:  the neurons with E[pi_k] above a threshold are frozen with the task; all others are off when it predicts
 
-After a hard stamp the weights between neurons that tasks own never change again, and the buffet starts afresh behind
-them: a later task reads what is owned (pi = 1) and breaks new sticks for neurons of its own. So an old task's answers
-stay what they were, bit for bit. This is DEN's time-stamped inference (Yoon et al., 2018) with a size that is inferred.
+After a hard stamp the weights between frozen neurons never change again, and the stick-breaking restarts behind them: a
+later task reads the frozen neurons (pi = 1) and breaks new sticks for further ones. So an old task's predictions stay
+what they were, bit for bit. This is DEN's time-stamped inference (Yoon et al., 2018) with a size that is inferred.
+`hibnn.learners.timestamps` takes the stamps of a learner's tasks and restores them; here are their values.
 """
 
 from dataclasses import dataclass, replace
@@ -66,10 +67,11 @@ class StickValues:
         return pad(log_odds[..., : self.limit], (0, log_odds.shape[-1] - self.limit), value=-torch.inf)
 
     def widened(self, count: int) -> "StickValues":
-        """The same sticks among so many, of which the new ones are off."""
+        """The same sticks among `count`, the new ones off: an old task does not use neurons appended after it."""
         known = self.concentrations.shape[1]
         if known == count:
             return self
+        # any positive concentration will do for sticks past the limit, whose neurons are off
         concentrations = pad(self.concentrations, (0, count - known), value=1.0)
         return replace(self, concentrations=concentrations, limit=known if self.limit is None else self.limit)
 
@@ -83,5 +85,5 @@ class StickValues:
 
 
 def behind(values: Tensor, frozen_units: int, value: float) -> Tensor:
-    """The values of free neurons, with those of the frozen ones before them."""
+    """The values of free neurons, with `value` for each of the frozen ones before them."""
     return pad(values, (frozen_units, 0), value=value) if frozen_units else values

@@ -7,6 +7,9 @@
 on the temperature nor on the sticks: it is that of two logistic variables p apart,
 
     KL(z_dk) = p coth(p / 2) - 2.
+
+The masks of BSCL (`hibnn.learners.bscl`), held by `hibnn.nn.networks.masked`. They are learned anew for every task;
+only alpha is passed on.
 """
 
 import torch
@@ -17,7 +20,7 @@ from torch.nn.functional import softplus
 from hibnn.distributions.concrete import sample
 from hibnn.distributions.kumaraswamy import kl_kumaraswamy, sample_log_kumaraswamy
 from hibnn.distributions.stick_breaking import log_probabilities
-from hibnn.nn.layers.buffet import inverse_softplus
+from hibnn.nn.layers.ibp import inverse_softplus
 
 OFF = 1e-10
 """What stands for a mask of zero where a logarithm is taken."""
@@ -42,6 +45,7 @@ class WeightMasks(nn.Module):
         self.raw.copy_(inverse_softplus(torch.stack([self.alpha + 1, torch.full_like(self.alpha, 2.0)]))[:, None])
 
     def concentrations(self) -> Float[Tensor, "2 units"]:
+        """a and b of the sticks."""
         return softplus(self.raw)
 
     def sample(self, temperature: float, generator: torch.Generator) -> Float[Tensor, "inputs units"]:
@@ -54,15 +58,17 @@ class WeightMasks(nn.Module):
     def rounded(self, temperature: float, draws: int, generator: torch.Generator) -> Bool[Tensor, "inputs units"]:
         """True where the mean of many masks exceeds one half."""
         total = torch.zeros_like(self.p)
-        for _ in range(draws):
+        for _ in range(draws):  # a loop, because all draws at once would take as many times the memory of the weights
             total += self.sample(temperature, generator)
         return total > draws / 2
 
     def kl_sticks(self) -> Float[Tensor, ""]:
+        """KL(q(v) || p(v)), summed over units."""
         a, b = self.concentrations()
         return kl_kumaraswamy(a, b, self.alpha, 1.0).sum()
 
     def kl_masks(self) -> Float[Tensor, ""]:
+        """KL of the masks given the sticks, summed over weights."""
         return kl_logistic(self.p).sum()
 
     @torch.no_grad()
@@ -84,6 +90,7 @@ def masked(mean: Tensor, log_variance: Tensor, z: Float[Tensor, "inputs units"])
 
 def kl_logistic(shift: Tensor) -> Tensor:
     """KL between two logistic variables of scale one that lie `shift` apart: s coth(s / 2) - 2, elementwise."""
+    # near zero s coth(s / 2) and 2 cancel: there the Taylor series; `far` keeps the branch not taken free of NaN
     small = shift.abs() < 0.5
     square = shift.square()
     series = square / 6 * (1 - square / 60 * (1 - square / 42 * (1 - square / 40)))

@@ -1,1 +1,1 @@
-"""Networks: a body of hidden layers and one or more heads."""
+"""Networks: a body of hidden layers and one or more heads, which are added as tasks arrive."""

@@ -1,6 +1,9 @@
 """A Bayesian multi-layer perceptron whose neurons are switched by masks.
 
 h_j = relu(h_{j-1} W_j) * z_j,    logits = h_J W_head        (paper, section 2.4; each W with its biases)
+
+The network of VCL, IBNN and HIBNN (`hibnn.learners.sequential_bayes`) and of the estimators. It holds posteriors and
+priors; masks and random generators are given to it, and it changes only when a head is added or a task ends.
 """
 
 from collections.abc import Sequence
@@ -12,20 +15,25 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from hibnn.nn.layers.buffet import Buffet
+from hibnn.nn.layers.ibp import NeuronMask
 from hibnn.nn.layers.linear import BayesianLinear, gaussian_start
-from hibnn.nn.networks.heads import HeadedNetwork, Layout
+from hibnn.nn.layout import Layout
+from hibnn.nn.networks.heads import HeadedNetwork
 
 
 class BayesianMLP(HeadedNetwork):
-    """Bayesian layers, a head for each task or one for all, and the buffet that sizes the hidden layers (or None)."""
+    """Bayesian layers, a head for each task or one for all, and `buffet`: the IBP over neurons, None for fixed widths.
+
+    Weights begin at `log_variance` around means of deviation `init_std` (`head_init_std` in heads), under a prior
+    N(0, prior_variance).
+    """
 
     def __init__(
         self,
         inputs: int,
         widths: Sequence[int],
         layout: Layout,
-        buffet: Buffet | None,
+        buffet: NeuronMask | None,
         *,
         log_variance: float,
         prior_variance: float,
@@ -46,7 +54,7 @@ class BayesianMLP(HeadedNetwork):
         """of a regression: the Gaussian likelihood of each head"""
 
     def add_head(self, outputs: int, generator: torch.Generator) -> None:
-        """A head with the first prior.
+        """Add a head under the first prior; a shared head is added once.
 
         Its means should start at zero: with random ones an old head reads noise from neurons that only a later task
         switches on.
@@ -61,13 +69,15 @@ class BayesianMLP(HeadedNetwork):
         return [layer.mean.shape[1] for layer in self.hidden_layers()]
 
     def hidden_layers(self) -> list[BayesianLinear]:
+        """The layers of the body, with their type."""
         return [cast(BayesianLinear, layer) for layer in self.body]
 
     def every_head(self) -> list[BayesianLinear]:
-        return [cast(BayesianLinear, one) for one in self.heads]
+        """The heads of all tasks so far."""
+        return [cast(BayesianLinear, head) for head in self.heads]
 
     def heads_of(self, head: int) -> list[BayesianLinear]:
-        """The heads whose outputs belong together when `head` answers."""
+        """The heads whose outputs share a softmax when `head` predicts: all of them in a growing layout."""
         if self.layout is Layout.GROWING:
             return self.every_head()
         return [cast(BayesianLinear, self.heads[0 if self.layout is Layout.SHARED else head])]
@@ -85,8 +95,8 @@ class BayesianMLP(HeadedNetwork):
         Without a generator the weights are at their means.
         """
         rows = self.features(x, masks, generator, draws)
-        fresh = 1 if len(self.body) > 0 else draws
-        logits = [_draw(one, rows, fresh, generator) for one in self.heads_of(head)]
+        fresh = 1 if len(self.body) > 0 else draws  # the first layer multiplies the rows, which may be the head
+        logits = [_draw(layer, rows, fresh, generator) for layer in self.heads_of(head)]
         return logits[0] if len(logits) == 1 else torch.cat(logits, -1)
 
     def features(
@@ -111,10 +121,12 @@ class BayesianMLP(HeadedNetwork):
             self.buffet.posterior_becomes_prior()
 
     def _layer(self, mean: Tensor) -> BayesianLinear:
+        """A layer around these means, with the network's first variance and prior."""
         return BayesianLinear(mean, self.log_variance, self.prior_variance)
 
 
 def _draw(layer: BayesianLinear, x: Tensor, draws: int, generator: torch.Generator | None) -> Tensor:
+    """Activations of a layer, draw after draw as rows; at the means without a generator."""
     shape = (draws, len(x), layer.mean.shape[1])
     if generator is None:
         noise = torch.zeros(shape, device=x.device, dtype=x.dtype)

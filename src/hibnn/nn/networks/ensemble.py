@@ -1,10 +1,11 @@
-"""A posterior as a fixed ensemble of networks: the same input always has the same answer, whatever stands beside it.
+"""A posterior as a fixed ensemble of networks: the prediction of an input does not depend on the rest of its batch.
 
     h = relu(x m + sqrt(x^2 s^2) e_d) z_d,    d = 1 .. draws
 
 Each draw d has noise e_d for every unit and masks z_d that all examples share. For one example this is exactly a draw
 of its activations (local reparameterisation), so averages over draws have the distribution they have with noise of an
-example's own; and it is a plain function of x that can be stored and exported.
+example's own; and it is a plain function of x that can be stored and exported. The estimators predict with it, and
+`hibnn.estimators.export` writes it as ONNX.
 """
 
 from collections.abc import Sequence
@@ -34,6 +35,7 @@ class DrawnLinear(nn.Module):
             self.register_buffer("noise", noise[:, None])
 
     def forward(self, x: Tensor) -> Tensor:
+        """Activations of every draw, (draws, batch, outputs); without noise, those of the means."""
         location = x @ self.mean[:-1] + self.mean[-1]
         if not self.drawn:
             return location
@@ -69,34 +71,31 @@ class Ensemble(nn.Module):
 
 
 def drawn(network: BayesianMLP, draws: int, relaxation: Relaxation, generator: torch.Generator) -> Ensemble:
-    """So many draws from the posterior of weights, sticks and masks."""
+    """An ensemble of `draws` draws from the posterior of weights, sticks and masks."""
 
-    def layer(one: BayesianLinear) -> DrawnLinear:
-        shape = (draws, one.mean.shape[1])
-        return DrawnLinear(one, torch.randn(shape, generator=generator, device=one.mean.device))
+    def draw(layer: BayesianLinear) -> DrawnLinear:
+        shape = (draws, layer.mean.shape[1])
+        return DrawnLinear(layer, torch.randn(shape, generator=generator, device=layer.mean.device))
 
     with torch.no_grad():
         if network.buffet is None:
-            masks = [torch.ones(draws, layer.mean.shape[1]) for layer in network.hidden_layers()]
+            masks = [torch.ones(draws, width) for width in network.widths]
         else:
             odds = network.buffet.sample_log_odds(draws, generator)
-            masks = [hard(relaxation.location(one), draws, generator) for one in odds]
-        return Ensemble(
-            [layer(one) for one in network.hidden_layers()], [layer(one) for one in network.every_head()], masks
-        )
+            masks = [hard(relaxation.location(log_odds), draws, generator) for log_odds in odds]
+        # masks are drawn before the noise of body and heads: another order would give other ensembles for a seed
+        return Ensemble([*map(draw, network.hidden_layers())], [*map(draw, network.every_head())], masks)
 
 
 def at_the_means(network: BayesianMLP) -> Ensemble:
-    """One network: weights at their means, masks at their expectations."""
-    pi = expected_masks(network)
-    body, heads = network.hidden_layers(), network.every_head()
-    return Ensemble(
-        [DrawnLinear(one, None) for one in body], [DrawnLinear(one, None) for one in heads], [one[None] for one in pi]
-    )
+    """An ensemble of a single network: weights at their means, masks at their expectations."""
+    body = [DrawnLinear(layer, None) for layer in network.hidden_layers()]
+    heads = [DrawnLinear(layer, None) for layer in network.every_head()]
+    return Ensemble(body, heads, [pi[None] for pi in expected_masks(network)])
 
 
 def expected_masks(network: BayesianMLP) -> list[Float[Tensor, " units"]]:
     """E[pi] of every hidden layer: ones where the width is fixed."""
     if network.buffet is None:
-        return [torch.ones(layer.mean.shape[1]) for layer in network.hidden_layers()]
+        return [torch.ones(width) for width in network.widths]
     return network.buffet.expected_pi()

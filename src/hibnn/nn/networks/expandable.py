@@ -4,6 +4,8 @@
 
 Units are numbered in the order of their arrival, so the network as it stood when its layers had widths K is the leading
 block of every matrix. Only the latest head reads units that arrived after the earlier heads were learned.
+
+The network of DEN (`hibnn.learners.den`), which decides when to expand, drop and split.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +24,7 @@ Layer = tuple[Tensor, Tensor]
 
 
 class ExpandableMLP(HeadedNetwork):
-    """One head a task; a new head starts at zero, so that a unit it has no use for is never read."""
+    """A head a task; a new head starts at zero, so that a unit it has no use for keeps an outgoing weight of zero."""
 
     def __init__(self, inputs: int, hidden: Sequence[int], generator: torch.Generator) -> None:
         super().__init__()
@@ -31,12 +33,15 @@ class ExpandableMLP(HeadedNetwork):
 
     @property
     def widths(self) -> list[int]:
+        """Units in each hidden layer."""
         return [len(bias) for _, bias in self.layers()]
 
     def layers(self) -> list[Layer]:
+        """Weights and biases of the hidden layers."""
         return [values_of(layer) for layer in self.body]
 
     def head(self, task: int) -> Layer:
+        """Weights and biases of a task's head."""
         return values_of(self.heads[task])
 
     def add_head(self, outputs: int, generator: torch.Generator) -> None:
@@ -59,9 +64,9 @@ class ExpandableMLP(HeadedNetwork):
 
     @torch.no_grad()
     def drop_useless(self, since: Sequence[int]) -> None:
-        """Take away units, from number `since` of their layer on, that receive nothing or that nobody reads.
+        """Drop units, from number `since` of their layer on, without incoming or without outgoing weights.
 
-        From the top down: a unit is also useless if all its readers are.
+        From the top down: a unit is also useless if all units that read it are.
         """
         kept: list[Tensor] = []
         outgoing = self.head(-1)[0]
@@ -87,6 +92,7 @@ class ExpandableMLP(HeadedNetwork):
         for number, (old_weight, old_bias) in enumerate(originals):
             weight, bias = self.layers()[number]
             count = len(old_bias)
+            # elders: the originals' rows, with what they have since learned to read of younger units
             elders = torch.cat([old_weight, weight[:count, old_weight.shape[1] :]], 1)
             readers = replace_columns(torch.cat([weight[count:], weight[units[number]]]), below)
             self.body[number] = holding(
@@ -108,7 +114,7 @@ class ExpandableMLP(HeadedNetwork):
 
 
 def logits(x: Tensor, body: Sequence[Layer], head: Layer) -> Tensor:
-    """The answer of a head, which reads as many units of the last layer as it has weights for."""
+    """Logits of a head, which reads as many units of the last layer as it has weights for."""
     for weight, bias in body:
         x = linear(x, weight, bias).relu()
     return linear(x[:, : head[0].shape[1]], *head)
@@ -128,7 +134,7 @@ def leading_block(layers: Sequence[Layer], widths: Sequence[int]) -> list[Layer]
 
 
 def replace_columns(weight: Tensor, units: Tensor) -> Tensor:
-    """Move the columns of some units to the end and leave zeros: who read the originals reads their copies."""
+    """Move the columns of some units to the end and leave zeros: what read the originals then reads their copies."""
     return torch.cat([weight.index_fill(1, units, 0.0), weight[:, units]], 1)
 
 

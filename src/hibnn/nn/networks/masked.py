@@ -1,6 +1,8 @@
-"""A Bayesian network whose hidden weights are switched one by one.
+"""A Bayesian network with a mask for every hidden weight.
 
 h_j = relu(h_{j-1} (z_j * W_j)),    logits = h_J W_head        (Kumar et al. 2021; each W with its biases)
+
+The network of BSCL (`hibnn.learners.bscl`), which draws the masks and decides which weights earlier tasks hold.
 """
 
 from collections.abc import Sequence
@@ -27,10 +29,12 @@ class MaskedNetwork(HeadedNetwork):
         self.masks = nn.ModuleList(WeightMasks(rows - 1, units, alpha) for rows, units in sizes)
 
     def add_head(self, outputs: int, generator: torch.Generator) -> None:
+        """A head for a new task; heads have no masks."""
         self.bayesian.add_head(outputs, generator)
 
     def each_mask(self) -> list[WeightMasks]:
-        return [cast(WeightMasks, one) for one in self.masks]
+        """The masks of each hidden layer, with their type."""
+        return [cast(WeightMasks, mask) for mask in self.masks]
 
     def forward(
         self,
@@ -41,6 +45,7 @@ class MaskedNetwork(HeadedNetwork):
         draws: int = 1,
     ) -> Float[Tensor, "rows outputs"]:
         """Logits for `draws` draws of the weights under the masks: rows = draws x batch, draw by draw."""
+        # a masked weight is again Gaussian, so the network runs as it is with other means and variances in place
         changed: dict[str, Tensor] = {}
         for number, (layer, z) in enumerate(zip(self.bayesian.hidden_layers(), masks, strict=True)):
             mean, log_variance = masked(layer.mean, layer.log_variance, z)

@@ -1,4 +1,7 @@
-"""A plain ReLU multi-layer perceptron with heads that are added as tasks arrive."""
+"""A plain ReLU multi-layer perceptron with heads that are added as tasks arrive.
+
+The network of the methods that keep point estimates (`hibnn.learners.gradient`: fine-tuning, EWC, SI, GEM and others).
+"""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -7,7 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
-from hibnn.nn.networks.heads import HeadedNetwork, Layout
+from hibnn.nn.layout import Layout
+from hibnn.nn.networks.heads import HeadedNetwork
 
 
 class MLP(HeadedNetwork):
@@ -22,6 +26,7 @@ class MLP(HeadedNetwork):
         self.heads = nn.ModuleList()
 
     def add_head(self, outputs: int, generator: torch.Generator) -> None:
+        """A head for a new task; a shared head is added once."""
         if self.layout is not Layout.SHARED or len(self.heads) == 0:
             self.heads.append(dense(self.width, outputs, generator))
 
@@ -46,6 +51,7 @@ class MLP(HeadedNetwork):
 
 def dense(inputs: int, outputs: int, generator: torch.Generator) -> nn.Linear:
     """A linear layer with torch's usual start, uniform on +-1/sqrt(inputs), drawn from the generator."""
+    # torch's own start draws from the global generator: the layer is made without values and filled here
     layer = nn.Linear(inputs, outputs, device="meta").to_empty(device=generator.device)
     bound = inputs**-0.5
     with torch.no_grad():

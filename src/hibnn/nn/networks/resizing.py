@@ -2,7 +2,8 @@
 
 An appended neuron has the first prior, a new stick at the end of its layer's, and outgoing means of zero: the network
 computes what it did, at the means exactly, and the posterior of every older weight and stick stays as it was. A dropped
-neuron takes its weights with it and leaves its stick behind (`hibnn.nn.layers.kept`).
+neuron takes its weights with it and leaves its stick behind (`hibnn.nn.layers.pruned`). Everything here changes the
+network in place; learners with truncation "auto" append, and `hibnn.estimators.compaction` drops.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,9 +12,9 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from hibnn.nn.layers.buffet import SMALLEST_CONCENTRATION, Buffet, HIBPMask, Sticks, inverse_softplus
-from hibnn.nn.layers.kept import PrunedMask
+from hibnn.nn.layers.ibp import SMALLEST_CONCENTRATION, HIBPMask, NeuronMask, Sticks, inverse_softplus
 from hibnn.nn.layers.linear import BayesianLinear, gaussian_start
+from hibnn.nn.layers.pruned import PrunedMask
 from hibnn.nn.networks.bayesian import BayesianMLP
 
 
@@ -26,7 +27,7 @@ def append_units(
     init_std: float,
     generator: torch.Generator,
 ) -> None:
-    """Append so many neurons to each hidden layer; a hierarchical buffet needs the same number in every layer."""
+    """Append `counts` neurons to the hidden layers; an H-IBP needs the same number in every layer."""
     below = 0
     for layer, count in zip(network.hidden_layers(), counts, strict=True):
         _extend_layer(network, layer, below, count, init_std, generator)
@@ -34,13 +35,14 @@ def append_units(
     for head in network.heads:
         _extend_layer(network, cast(BayesianLinear, head), below, 0, 0.0, generator)
     if network.buffet is not None:
-        _extend_buffet(network.buffet, counts, alpha, init_alpha)
+        _extend_mask(network.buffet, counts, alpha, init_alpha)
 
 
 def units_to_append(expected_pi: Sequence[Tensor], same: bool, threshold: float = 0.5, share: float = 0.5) -> list[int]:
-    """For each layer half as many neurons again where the last one is in use with more than the threshold.
+    """For each layer half as many neurons again where its last neuron is on with a probability above the threshold.
 
-    With `same`, as a hierarchical buffet needs it, every layer gets what the one with the most gets.
+    pi falls along a layer, so the last neuron in use means that the truncation binds. With `same`, as an H-IBP needs
+    it, every layer gets what the layer with the most gets.
     """
     counts = [max(1, round(share * len(pi))) if float(pi[-1]) > threshold else 0 for pi in expected_pi]
     return [max(counts)] * len(counts) if same else counts
@@ -54,15 +56,18 @@ def keep_units(network: BayesianMLP, kept: Sequence[Tensor]) -> None:
         rows = units
     for head in network.heads:
         _select(cast(BayesianLinear, head), rows, None)
-    buffet = network.buffet
-    if isinstance(buffet, PrunedMask):
-        network.buffet = PrunedMask(buffet.inner, [old[new] for old, new in zip(buffet.kept, kept, strict=True)])
-    elif buffet is not None:
-        network.buffet = PrunedMask(buffet, list(kept))
+    mask = network.buffet
+    if isinstance(mask, PrunedMask):
+        network.buffet = PrunedMask(mask.inner, [old[new] for old, new in zip(mask.kept, kept, strict=True)])
+    elif mask is not None:
+        network.buffet = PrunedMask(mask, list(kept))
 
 
 def take_shapes(network: BayesianMLP, tensors: Mapping[str, Tensor]) -> None:
-    """Give every parameter and buffer the shape it has in a stored state, whose values are then loaded."""
+    """Give every parameter and buffer the shape it has in a stored state, whose values are then loaded.
+
+    For a network that has grown or was pruned: its stored state does not fit one that is made anew.
+    """
     kept = [value for name, value in sorted(tensors.items()) if name.startswith("buffet.kept_")]
     if kept and network.buffet is not None:
         network.buffet = PrunedMask(network.buffet, kept)
@@ -79,7 +84,7 @@ def take_shapes(network: BayesianMLP, tensors: Mapping[str, Tensor]) -> None:
 def _extend_layer(
     network: BayesianMLP, layer: BayesianLinear, rows: int, columns: int, init_std: float, generator: torch.Generator
 ) -> None:
-    """Rows go before the last one, which holds the biases."""
+    """Add inputs and outputs to a layer in place; input rows go before the last row, which holds the biases."""
     inputs, outputs = layer.mean.shape[0] - 1 + rows, layer.mean.shape[1]
     fresh = BayesianLinear(
         torch.zeros(inputs + 1, outputs + columns, device=layer.mean.device),
@@ -95,19 +100,21 @@ def _extend_layer(
             _replace(layer, name, new)
 
 
-def _extend_buffet(buffet: Buffet, counts: Sequence[int], alpha: float, init_alpha: float) -> None:
-    if isinstance(buffet, PrunedMask):
-        for layer, (units, pi, count) in enumerate(zip(buffet.kept, buffet.inner.expected_pi(), counts, strict=True)):
-            _replace(buffet, f"kept_{layer}", torch.cat([units, len(pi) + torch.arange(count, device=units.device)]))
-        _extend_buffet(buffet.inner, counts, alpha, init_alpha)
+def _extend_mask(mask: NeuronMask, counts: Sequence[int], alpha: float, init_alpha: float) -> None:
+    """Add sticks; in a pruned mask the new neurons come behind all that there ever were."""
+    if isinstance(mask, PrunedMask):
+        for layer, (units, pi, count) in enumerate(zip(mask.kept, mask.inner.expected_pi(), counts, strict=True)):
+            _replace(mask, f"kept_{layer}", torch.cat([units, len(pi) + torch.arange(count, device=units.device)]))
+        _extend_mask(mask.inner, counts, alpha, init_alpha)
         return
-    if isinstance(buffet, HIBPMask):
-        buffet.widths = [width + counts[0] for width in buffet.widths]
-    for sticks, count in zip(buffet.each(), counts, strict=False):
+    if isinstance(mask, HIBPMask):
+        mask.widths = [width + counts[0] for width in mask.widths]
+    for sticks, count in zip(mask.each(), counts, strict=False):  # an H-IBP has one set of sticks for all layers
         _extend_sticks(sticks, count, alpha, init_alpha)
 
 
 def _extend_sticks(sticks: Sticks, count: int, alpha: float, init_alpha: float) -> None:
+    """New sticks at the end, with the first prior and start."""
     fresh = sticks.raw.new_tensor([[init_alpha], [1.0]]).expand(2, count)
     raw = torch.cat([sticks.raw.detach(), inverse_softplus(fresh - SMALLEST_CONCENTRATION)], 1)
     _replace(sticks, "raw", raw)
@@ -115,6 +122,7 @@ def _extend_sticks(sticks: Sticks, count: int, alpha: float, init_alpha: float) 
 
 
 def _select(layer: BayesianLinear, rows: Tensor | None, columns: Tensor | None) -> None:
+    """Keep the given inputs (all biases stay) and outputs of a layer, in place."""
     for name, old in [*layer.named_parameters(), *layer.named_buffers()]:
         value = old.detach()
         if rows is not None:

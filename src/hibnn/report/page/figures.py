@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from hibnn.evaluation.significance import mean_and_error
 from hibnn.report.contenders import accuracy_text
-from hibnn.report.names import benchmark_title, label, method_title, published_method
+from hibnn.report.names import benchmark_title, label, method_title, shown_method
 from hibnn.report.page.charts import Dot, Row, Series, lines, rows
 from hibnn.report.page.groups import mean_matrix, neurons
 from hibnn.report.tables.published import published_at
@@ -47,7 +47,9 @@ def sequence_figures(groups: Sequence[Group]) -> list[Figure]:
     """Mean accuracy on the tasks so far, after each task."""
     figures = []
     for place, same in _by_place(groups):
-        series = [Series(group.method, label(group), values) for group in _widest(same) if (values := _so_far(group))]
+        series = [
+            Series(shown_method(group), label(group), values) for group in _widest(same) if (values := _so_far(group))
+        ]
         if series:
             title = _title(place)
             said = "; ".join(f"{line.name} from {line.values[0]:.2f} to {line.values[-1]:.2f} %" for line in series)
@@ -62,7 +64,7 @@ def growth_figures(groups: Sequence[Group]) -> list[Figure]:
     figures = []
     for place, same in _by_place(groups):
         sized = [(group, used) for group in same if not group.read_out and (used := neurons(group))]
-        series = [Series(group.method, label(group), used) for group, used in sized if len(used) > 1]
+        series = [Series(shown_method(group), label(group), used) for group, used in sized if len(used) > 1]
         if series:
             title = _title(place)
             said = "; ".join(f"{line.name} from {line.values[0]:.0f} to {line.values[-1]:.0f}" for line in series)
@@ -84,7 +86,7 @@ def _by_kind(groups: Iterable[Group]) -> dict[tuple[str, ...], list[Group]]:
     """Groups that differ in their widths alone."""
     kinds: dict[tuple[str, ...], list[Group]] = {}
     for group in groups:
-        kinds.setdefault((published_method(group), group.granularity, group.variant), []).append(group)
+        kinds.setdefault((shown_method(group), group.granularity, group.variant), []).append(group)
     return kinds
 
 
@@ -93,7 +95,7 @@ def _row(key: tuple[str, ...], groups: Sequence[Group]) -> Row:
     name = ", ".join(part for part in (method_title(method), granularity, variant) if part not in ("", "-"))
     dots = [_dot(group) for group in groups]
     paper, tip = _published(groups[0])
-    return Row(groups[0].method, name if len(name) <= NAME else f"{name[: NAME - 1]}…", dots, paper, tip)
+    return Row(method, name if len(name) <= NAME else f"{name[: NAME - 1]}…", dots, paper, tip)
 
 
 def _dot(group: Group) -> Dot:
@@ -104,7 +106,7 @@ def _dot(group: Group) -> Dot:
 
 def _published(group: Group) -> tuple[tuple[float, float, float] | None, str]:
     """The paper's number with its range (two standard errors, or minimum to maximum over widths)."""
-    method = published_method(group)
+    method = shown_method(group)
     cell, printed = published_at(*group.place, method)
     if cell is None or group.evaluated_on != "test":
         return None, ""

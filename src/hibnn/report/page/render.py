@@ -25,13 +25,13 @@ from hibnn.errors import UserError
 from hibnn.files.atomic import atomic_write
 from hibnn.learners.method import BLACK, GREY, Look
 from hibnn.report.contenders import Contender, accuracy_text, contenders
-from hibnn.report.names import benchmark_title, in_order, label, method_title, published_method, widths_text
+from hibnn.report.names import benchmark_title, in_order, label, method_title, shown_method, widths_text
 from hibnn.report.page import charts
 from hibnn.report.page.commands import command_for
 from hibnn.report.page.figures import accuracy_figures, growth_figures, sequence_figures
 from hibnn.report.page.groups import mean_matrix, neurons
 from hibnn.report.page.summary import headline, paper_tables, verdict, wins
-from hibnn.report.style import LOOKS
+from hibnn.report.style import looks
 from hibnn.report.tables.published import published_at
 from hibnn.runs.groups import Group, group_by_setting
 from hibnn.runs.index import records_below
@@ -72,7 +72,7 @@ def page_of(records: Sequence[RunRecord], folders: Sequence[Path], live_version:
         groups=groups,
         seconds=sum(sum(group.values("seconds")) for group in groups if not group.read_out),
         benchmarks=[benchmark_title(name) for name in dict.fromkeys(group.dataset for group in groups)],
-        methods=[method_title(name) for name in dict.fromkeys(group.method for group in groups)],
+        methods=[method_title(name) for name in dict.fromkeys(map(shown_method, groups))],
         headline=headline(groups),
         wins=(won := wins(groups)),
         contested=any(win.contested for win in won),
@@ -109,7 +109,7 @@ def explorer_data(groups: Sequence[Group]) -> list[dict[str, Any]]:
 
 def method_colours() -> str:
     """A rule for each method's colour, light and dark."""
-    return "".join(_colour_rule(charts.css_class(name), style) for name, style in LOOKS.items()) + _colour_rule(
+    return "".join(_colour_rule(charts.css_class(name), style) for name, style in looks().items()) + _colour_rule(
         "m-other", Look("")
     )
 
@@ -140,7 +140,7 @@ def _template() -> Template:
         "called": method_title,
         "benchmark": benchmark_title,
         "label": label,
-        "published": published_method,
+        "shown": shown_method,
         "accuracy": accuracy_text,
         "neurons": neurons,
         "widths": widths_text,
@@ -150,7 +150,7 @@ def _template() -> Template:
 
 def _verdict(ours: Contender) -> str:
     first = ours.groups[0]
-    return str(verdict(ours, published_at(*first.place, published_method(first))[0]) or "")
+    return str(verdict(ours, published_at(*first.place, shown_method(first))[0]) or "")
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from hibnn.report.contenders import Contender, contenders
-from hibnn.report.names import benchmark_title, bounds, method_title, published_method
+from hibnn.report.names import benchmark_title, bounds, method_title, shown_method
 from hibnn.report.page.groups import neurons
 from hibnn.report.tables.published import TABLES, Place, published, published_methods, published_text
 from hibnn.runs.groups import Group
@@ -100,7 +100,7 @@ def best_published(dataset: str, scenario: str) -> str:
 def paper_tables(groups: Sequence[Group]) -> list[PaperTable]:
     """The paper's tables to which a run adds a number of its own; cells without runs stay, and say so."""
     tested = [group for group in groups if group.evaluated_on == "test"]
-    run, tables = {(*group.place, published_method(group)) for group in tested}, []
+    run, tables = {(*group.place, shown_method(group)) for group in tested}, []
     shown: set[Place] = set()
     for name in TABLES:
         if run & published(name).keys() - shown:
@@ -170,11 +170,10 @@ def _paper_table(name: str, groups: Sequence[Group]) -> PaperTable:
     """Rows for the data sets that were run, columns for the methods that the paper or we have a number of."""
     datasets = {group.dataset for group in groups}
     places = [place for place in dict.fromkeys(key[:2] for key in published(name)) if place[0] in datasets]
-    run = {group.method for group in groups if group.place in places}
-    lowest, highest = bounds()
-    methods = [
-        method for method in (lowest, *published_methods(name), highest) if method in (run | {*published_methods(name)})
-    ]
+    run = {shown_method(group) for group in groups if group.place in places}
+    lower, upper = bounds()[:1], bounds()[1:]
+    columns = (*lower, *published_methods(name), *upper)
+    methods = [method for method in columns if method in run or method in published_methods(name)]
     rows = tuple(
         (benchmark_title(place[0]), place[1], tuple(_cell(name, (*place, method), groups) for method in methods))
         for place in places
@@ -183,6 +182,6 @@ def _paper_table(name: str, groups: Sequence[Group]) -> PaperTable:
 
 
 def _cell(name: str, place: Place, groups: Sequence[Group]) -> Cell:
-    same = contenders(group for group in groups if (*group.place, published_method(group)) == place)
+    same = contenders(group for group in groups if (*group.place, shown_method(group)) == place)
     cell = published(name).get(place)
     return Cell(place[2], published_text(name, *place), tuple((ours, verdict(ours, cell)) for ours in same))

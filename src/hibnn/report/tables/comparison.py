@@ -8,8 +8,8 @@ keeps. "None" trains on each task in turn and "Joint" on all data.
 from collections.abc import Sequence
 
 from hibnn.report.contenders import Contender, contenders
-from hibnn.report.names import benchmark_title, bounds, method_title, published_method, with_variants
-from hibnn.report.tables.published import TABLES, published, published_methods, published_text
+from hibnn.report.names import benchmark_title, bounds, method_title, shown_method, with_variants
+from hibnn.report.tables.published import TABLES, Place, published, published_methods, published_text
 from hibnn.report.tables.table import Table
 from hibnn.runs.groups import Group
 
@@ -26,18 +26,30 @@ def comparison_table(name: str, groups: Sequence[Group]) -> Table:
     rows: list[tuple[str, ...]] = []
     breaks = []
     known = with_variants(groups)
-    lowest, highest = bounds()
-    for dataset, scenario in dict.fromkeys(place[:2] for place in published(name)):
+    lowest, *highest = bounds()
+    methods = (lowest, *published_methods(name), *highest)
+    for place in dict.fromkeys(key[:2] for key in published(name)):
         breaks.append(len(rows))
-        for method in (lowest, *published_methods(name), highest):
-            place = (dataset, scenario, method)
-            same = [group for group in known if (*group.place, published_method(group)) == place]
-            head = (benchmark_title(dataset), scenario)
-            number = published_text(name, *place)
-            rows += [(*head, found.label, number, *_cells(found)) for found in sorted(contenders(same), key=_order)]
-            if not same:
-                rows.append((*head, method_title(method), number, "not run", "0", "-", "-", "-"))
+        here = [group for group in known if group.place == place]
+        for method in methods:
+            rows += _rows(name, (*place, method), [group for group in here if _row_of(group, methods) == method])
     return Table(f"{TABLES[name]}, paper and ours", NOTE, HEADER, tuple(rows), tuple(breaks))
+
+
+def _row_of(group: Group, methods: Sequence[str]) -> str:
+    """The method beside which a group stands; variants that the paper does not have stand beside their method."""
+    shown = shown_method(group)
+    return shown if shown in methods else group.method
+
+
+def _rows(name: str, place: Place, groups: Sequence[Group]) -> list[tuple[str, ...]]:
+    """The rows of one place: a row for each of our numbers, or one that says there is none."""
+    dataset, scenario, method = place
+    head = (benchmark_title(dataset), scenario)
+    found = sorted(contenders(groups), key=_order)
+    if not found:
+        return [(*head, method_title(method), published_text(name, *place), "not run", "0", "-", "-", "-")]
+    return [(*head, ours.label, published_text(name, dataset, scenario, ours.method), *_cells(ours)) for ours in found]
 
 
 def our_number(contender: Contender) -> str:
@@ -57,7 +69,7 @@ def _cells(contender: Contender) -> tuple[str, ...]:
     )
 
 
-def _order(contender: Contender) -> tuple[int, str]:
+def _order(contender: Contender) -> tuple[int, str, str]:
     """From what is told or inferred for each sample to what is inferred for a whole test set."""
     coarseness = {"-": 0, "sample": 1, "task": 3}.get(contender.granularity, 2)
-    return coarseness, contender.granularity
+    return coarseness, contender.granularity, contender.label

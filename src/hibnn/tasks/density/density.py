@@ -1,13 +1,13 @@
-"""The density of one class: something that takes rows in experiences, says how likely others are, and stores no rows.
+"""The density of a class: it learns from rows, experience by experience, and gives the log density of others.
 
-`SingleDensity` is one Gaussian made from sufficient statistics: the same however its rows are portioned.
-`MixtureDensity` is a mixture of a few of them; rows that come later are fitted by a mixture of their own, which is
-pooled with the first.
+`SingleDensity` is a Gaussian made from sufficient statistics: the same however its rows are divided into experiences.
+`MixtureDensity` is a mixture of a few Gaussians; rows that come later are fitted by a mixture of their own, which is
+pooled with the first. `hibnn.tasks.task_densities` makes, updates, stores and restores them.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Literal, get_args
 
@@ -23,21 +23,23 @@ from hibnn.tasks.density.mixture import Mixture
 from hibnn.tasks.density.moments import Statistics
 
 MOST_ROWS = 6_000
+"""Rows of an experience that a mixture is fitted to, drawn at random where there are more."""
+GAUSSIAN_FIELDS = tuple(field.name for field in fields(LowRankGaussian))
 Of = Literal["inputs", "features"]
 
 
 @dataclass(frozen=True)
 class DensityOptions:
-    """Bounds of a class's density."""
+    """Bounds on the size of a class's density, and what its inputs are."""
 
     components: int = 16
-    """at most so many Gaussians a class; 1 is a single one, exact in any experiences"""
+    """at most so many Gaussians a class; 1: a single one, the same for any division into experiences"""
     rank: int = 16
     """at most so many factors each"""
     power: float = 1.0
     """inputs are first raised to this power (their signs stay); the same for all classes, so that they compare"""
     standardise: bool = True
-    """whether every example is first brought to mean 0 and deviation 1; good for images, wrong for a few columns"""
+    """whether every example is first scaled to mean 0 and standard deviation 1: for images, not for a few columns"""
     of: Of = "inputs"
     """what they are densities of: the inputs, or the network's last hidden layer under a task's head"""
 
@@ -52,7 +54,7 @@ class DensityOptions:
 
 
 class Density(ABC):
-    """What every density of a class does; values: an update gives a new one."""
+    """A density of a class that has seen some rows; immutable, so that an update returns another."""
 
     @abstractmethod
     def update(self, x: Float[Tensor, "rows inputs"], held_out: Tensor, generator: torch.Generator) -> "Density":
@@ -62,14 +64,14 @@ class Density(ABC):
     """The density as a mixture; None before any rows."""
 
     def log_density(self, x: Float[Tensor, "rows inputs"]) -> Float[Tensor, " rows"]:
-        """In the precision of the rows; only after an update."""
+        """log p(x) of each row, in the precision of the rows; only after an update."""
         mixture = self.double if x.dtype == torch.float64 else self.mixture
         assert mixture is not None
         return mixture.log_density(x)
 
     @cached_property
     def double(self) -> Mixture | None:
-        """The mixture in double precision."""
+        """The mixture in double precision, converted once."""
         return None if self.mixture is None else self.mixture.to(torch.float64)
 
     @cached_property
@@ -79,15 +81,15 @@ class Density(ABC):
 
     @abstractmethod
     def tensors(self) -> dict[str, Tensor]:
-        """All that must be stored."""
+        """All that must be stored, by name; `restore_density` reads it back."""
 
     def parameter_count(self) -> int:
-        """How many numbers that is."""
+        """How many numbers `tensors` stores."""
         return sum(tensor.numel() for tensor in self.tensors().values())
 
 
 class SingleDensity(Density):
-    """A Gaussian whose number of factors has the highest evidence."""
+    """A Gaussian whose rank has the highest evidence; held-out rows are not needed."""
 
     def __init__(self, options: DensityOptions, statistics: Statistics) -> None:
         self.options, self.statistics, self.mixture = options, statistics, None
@@ -99,7 +101,7 @@ class SingleDensity(Density):
         return SingleDensity(self.options, self.statistics.merge(Statistics.of(x)))
 
     def tensors(self) -> dict[str, Tensor]:
-        """The scatter matrix is symmetric: its upper triangle is stored."""
+        """Count, mean and scatter matrix; of the latter, which is symmetric, the upper triangle."""
         above = torch.triu_indices(*self.statistics.scatter.shape)
         return {
             "count": torch.tensor(self.statistics.count),
@@ -109,6 +111,7 @@ class SingleDensity(Density):
 
     @classmethod
     def from_tensors(cls, options: DensityOptions, tensors: Mapping[str, Tensor]) -> "SingleDensity":
+        """From what `tensors` gave."""
         mean = tensors["mean"]
         above = torch.triu_indices(len(mean), len(mean))
         scatter = torch.zeros(len(mean), len(mean), dtype=mean.dtype)
@@ -119,7 +122,7 @@ class SingleDensity(Density):
 class MixtureDensity(Density):
     """A mixture of low-rank Gaussians whose number and rank held-out rows choose.
 
-    Of an experience, at most 6,000 rows are looked at; they stand for all.
+    Of an experience, at most 6,000 rows are fitted; their counts are scaled up to all of it.
     """
 
     def __init__(self, options: DensityOptions, mixture: Mixture | None = None) -> None:
@@ -134,23 +137,21 @@ class MixtureDensity(Density):
         return MixtureDensity(self.options, fitted)
 
     def tensors(self) -> dict[str, Tensor]:
+        """The counts, and the fields of each Gaussian under its number."""
         if self.mixture is None:
             return {"counts": torch.zeros(0)}
-        kept: dict[str, Tensor] = {"counts": self.mixture.counts}
-        for number, one in enumerate(self.mixture.components):
-            kept |= {
-                f"{number}.mean": one.mean,
-                f"{number}.directions": one.directions,
-                f"{number}.variances": one.variances,
-                f"{number}.noise": one.noise,
-            }
-        return kept
+        stored = {
+            f"{number}.{name}": getattr(gaussian, name)
+            for number, gaussian in enumerate(self.mixture.components)
+            for name in GAUSSIAN_FIELDS
+        }
+        return {"counts": self.mixture.counts, **stored}
 
     @classmethod
     def from_tensors(cls, options: DensityOptions, tensors: Mapping[str, Tensor]) -> "MixtureDensity":
-        names = ("mean", "directions", "variances", "noise")
+        """From what `tensors` gave."""
         components = tuple(
-            LowRankGaussian(*(tensors[f"{number}.{name}"] for name in names))
+            LowRankGaussian(*(tensors[f"{number}.{name}"] for name in GAUSSIAN_FIELDS))
             for number in range(len(tensors["counts"]))
         )
         return cls(options, Mixture(components, tensors["counts"]) if components else None)

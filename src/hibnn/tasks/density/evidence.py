@@ -7,6 +7,7 @@
 with the eigenvalues l of the covariance of n rows in d dimensions, and v_k the mean of those after the k-th: Laplace's
 approximation of an integral over all directions, variances and noises. o_i is how much narrower the posterior of
 direction i is than its prior, so it counts as 0 where the approximation (of nearly equal eigenvalues) makes it wider.
+`hibnn.tasks.density.gaussian` asks for the rank of a single Gaussian; nothing need be held out for it.
 """
 
 import math
@@ -24,7 +25,7 @@ def evidence_rank(eigenvalues: Float[Tensor, " inputs"], count: int, largest: in
 
 
 def log_evidence(eigenvalues: Float[Tensor, " inputs"], count: int, rank: int) -> float:
-    """The log evidence of one rank, smaller than the number of dimensions."""
+    """The log evidence of a rank that is smaller than the number of dimensions."""
     values = eigenvalues.double()
     rest = values[rank:].mean()
     fit = values[:rank].log().sum() + (len(values) - rank) * rest.log()
@@ -33,7 +34,7 @@ def log_evidence(eigenvalues: Float[Tensor, " inputs"], count: int, rank: int) -
 
 
 def _log_narrowing(values: Tensor, rest: Tensor, rank: int, count: int) -> Float[Tensor, " rank"]:
-    """o_i for every factor."""
+    """o_i for every factor i: the log volume of its directions, less half the log curvature of the posterior."""
     after = len(values) - torch.arange(1, rank + 1, dtype=torch.float64)
     half = (after + 1) / 2
     volume = torch.lgamma(half) - half * math.log(math.pi) - math.log(2) + after / 2 * math.log(2 * math.pi)

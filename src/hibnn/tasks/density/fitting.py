@@ -3,6 +3,7 @@
 The number of components doubles (1, 2, 4, ...) as long as held-out rows become clearly more likely; for each number,
 the rank of all components is the one under which the held-out rows are most likely. Held-out likelihood was compared
 with the evidence (`hibnn.tasks.density.evidence`) and with BIC for mixtures and kept: see docs/task-inference.md.
+`MixtureDensity` calls `fit_mixture` for the rows of each experience.
 """
 
 import warnings
@@ -16,6 +17,7 @@ from hibnn.tasks.density.gaussian import LowRankGaussian
 from hibnn.tasks.density.mixture import Mixture
 
 ITERATIONS = 6
+"""Rounds of expectation-maximisation after k-means."""
 SUBSPACE = 20
 """Leading directions of a class in which its rows are first grouped."""
 SMALLEST_COMPONENT = 30
@@ -31,11 +33,11 @@ def fit_mixture(
     rank: int,
     generator: torch.Generator,
 ) -> Mixture:
-    """A mixture of at most so many components of at most such a rank, sized by the held-out rows."""
+    """A mixture of at most `components` Gaussians of at most `rank`, sized by the held-out rows."""
     best, best_values = None, None
     for number in _sizes(components, len(x)):
         fitted = expectation_maximisation(x, number, rank, generator)
-        ranks = _ranks(max(one.rank for one in fitted.components))
+        ranks = _ranks(max(gaussian.rank for gaussian in fitted.components))
         values = fitted.log_density_by_rank(held_out, ranks)
         chosen = int(values.mean(1).argmax())
         if best_values is not None and not _higher(values[chosen], best_values):
@@ -61,7 +63,7 @@ def expectation_maximisation(x: Tensor, number: int, rank: int, generator: torch
         kept = [k for k in range(parts.shape[1]) if parts[:, k].sum() >= min(SMALLEST_COMPONENT, len(x))]
         fits = [component(x, parts[:, k], starts[k], rank) for k in kept]
         starts = [basis for _, basis in fits]
-        mixture = Mixture(tuple(one for one, _ in fits), torch.stack([parts[:, k].sum() for k in kept]))
+        mixture = Mixture(tuple(gaussian for gaussian, _ in fits), torch.stack([parts[:, k].sum() for k in kept]))
         parts = mixture.joint(x).softmax(1)
     assert mixture is not None
     return mixture
@@ -74,6 +76,7 @@ def component(x: Tensor, responsibilities: Tensor, start: Tensor, rank: int) -> 
     mean = weights @ x[rows]
     centred = (x[rows] - mean) * weights.sqrt()[:, None]
     basis = start
+    # two steps of subspace iteration: each round of EM starts from the last basis, so few are needed
     for _ in range(2):
         basis = _orthonormal(centred.T @ (centred @ basis))
     inside = centred @ basis
@@ -83,6 +86,7 @@ def component(x: Tensor, responsibilities: Tensor, start: Tensor, rank: int) -> 
 
 
 def _sizes(components: int, rows: int) -> Iterator[int]:
+    """1, 2, 4, ... as long as a component can expect twice the rows below which it would be dropped."""
     number = 1
     while number <= components and (number == 1 or rows >= 2 * SMALLEST_COMPONENT * number):
         yield number
@@ -112,4 +116,5 @@ def _groups(x: Tensor, number: int, generator: torch.Generator) -> Float[Tensor,
 
 
 def _orthonormal(columns: Tensor) -> Tensor:
+    """An orthonormal basis of the space that the columns span."""
     return torch.linalg.qr(columns).Q

@@ -10,7 +10,7 @@ the mean variance: constant pixels, repeated rows and fewer rows than dimensions
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import torch
 from jaxtyping import Float
@@ -36,13 +36,9 @@ class LowRankGaussian:
 
     @classmethod
     def of_spectrum(cls, mean: Tensor, directions: Tensor, values: Tensor, total: Tensor) -> "LowRankGaussian":
-        """From the leading eigenvalues of a covariance and its trace, with the floor added.
+        """From the leading eigenvectors (`directions`) and eigenvalues of a covariance and its trace `total`.
 
-        Arguments:
-            mean: of the rows.
-            directions: the leading eigenvectors.
-            values: their eigenvalues.
-            total: the sum of all eigenvalues.
+        The noise is the mean of the other eigenvalues; the floor is added to it and to every variance.
         """
         inputs, rank = directions.shape
         least = LEAST_SHARE * total / inputs + LEAST
@@ -53,12 +49,13 @@ class LowRankGaussian:
     def of_statistics(cls, statistics: Statistics, largest: int | None = None) -> "LowRankGaussian":
         """The density of highest likelihood, of the rank with the highest evidence among those up to `largest`."""
         values, vectors = torch.linalg.eigh(statistics.covariance())
-        values, vectors = values.flip(0).clamp(min=0), vectors.flip(1)
+        values, vectors = values.flip(0).clamp(min=0), vectors.flip(1)  # eigh sorts upwards, and may round below 0
         rank = evidence_rank(values + LEAST, statistics.count, largest)
         return cls.of_spectrum(statistics.mean, vectors[:, :rank], values[:rank], values.sum())
 
     @property
     def rank(self) -> int:
+        """How many directions have a variance of their own."""
         return len(self.variances)
 
     def squares(self, x: Float[Tensor, "rows inputs"]) -> tuple[Tensor, Tensor]:
@@ -67,6 +64,7 @@ class LowRankGaussian:
         return (centred @ self.directions).square(), centred.square().sum(-1)
 
     def log_density(self, x: Float[Tensor, "rows inputs"]) -> Float[Tensor, " rows"]:
+        """log N(x) of each row."""
         along, whole = self.squares(x)
         return self.log_density_of_squares(along, whole)
 
@@ -76,6 +74,7 @@ class LowRankGaussian:
         return -0.5 * (inside + whole / self.noise + self.log_determinant() + len(self.mean) * math.log(2 * math.pi))
 
     def log_determinant(self) -> Float[Tensor, ""]:
+        """log |C| of the whole covariance C."""
         return self.variances.log().sum() + (len(self.mean) - self.rank) * self.noise.log()
 
     def truncate(self, rank: int) -> "LowRankGaussian":
@@ -92,6 +91,5 @@ class LowRankGaussian:
         return low_rank + self.noise * torch.eye(len(self.mean), dtype=self.mean.dtype)
 
     def to(self, dtype: torch.dtype) -> "LowRankGaussian":
-        return LowRankGaussian(
-            self.mean.to(dtype), self.directions.to(dtype), self.variances.to(dtype), self.noise.to(dtype)
-        )
+        """In another precision."""
+        return LowRankGaussian(*(getattr(self, field.name).to(dtype) for field in fields(self)))

@@ -1,6 +1,9 @@
 """A mixture of low-rank Gaussians.
 
 p(x) = sum_k n_k / n  N_k(x)
+
+A value that densities hold, fitting makes and merging joins; log densities of all components take a few products of
+matrices, whatever the number of components.
 """
 
 import math
@@ -29,6 +32,7 @@ class Terms:
     constants: Float[Tensor, " components"]
 
     def joint(self, x: Float[Tensor, "rows inputs"]) -> Float[Tensor, "rows components"]:
+        """constants - 1/2 [ |x - m_k|^2 / noise_k + sum_i (V_k^T (x - m_k))_i^2 (1/variances_ki - 1/noise_k) ]."""
         shifted = x - self.centre
         distances = shifted.square().sum(1, keepdim=True) + self.lengths - 2 * (shifted @ self.means.T)
         quadratic = distances.clamp(min=0) / self.noise
@@ -46,25 +50,26 @@ class Mixture:
 
     @property
     def log_weights(self) -> Float[Tensor, " components"]:
+        """log n_k / n."""
         return (self.counts / self.counts.sum()).log()
 
     @cached_property
     def terms(self) -> "Terms":
         """What `joint` multiplies rows with."""
         gaussians = self.components
-        means = torch.stack([one.mean for one in gaussians])
+        means = torch.stack([gaussian.mean for gaussian in gaussians])
         centre = (self.counts / self.counts.sum()) @ means  # distances lose few digits from here
         means = means - centre
-        constants = torch.stack([one.log_determinant() for one in gaussians]) + means.shape[1] * math.log(2 * math.pi)
+        log_determinants = torch.stack([gaussian.log_determinant() for gaussian in gaussians])
         return Terms(
             centre,
             means,
-            torch.cat([one.directions for one in gaussians], 1),
-            torch.cat([mean @ one.directions for mean, one in zip(means, gaussians, strict=True)]),
-            torch.block_diag(*((1 / one.variances - 1 / one.noise)[:, None] for one in gaussians)),
+            torch.cat([gaussian.directions for gaussian in gaussians], 1),
+            torch.cat([mean @ gaussian.directions for mean, gaussian in zip(means, gaussians, strict=True)]),
+            torch.block_diag(*((1 / gaussian.variances - 1 / gaussian.noise)[:, None] for gaussian in gaussians)),
             means.square().sum(1),
-            torch.stack([one.noise for one in gaussians]),
-            self.log_weights - 0.5 * constants,
+            torch.stack([gaussian.noise for gaussian in gaussians]),
+            self.log_weights - 0.5 * (log_determinants + means.shape[1] * math.log(2 * math.pi)),
         )
 
     def joint(self, x: Float[Tensor, "rows inputs"]) -> Float[Tensor, "rows components"]:
@@ -72,21 +77,23 @@ class Mixture:
         return self.terms.joint(x)
 
     def log_density(self, x: Float[Tensor, "rows inputs"]) -> Float[Tensor, " rows"]:
+        """log p(x) of each row."""
         return self.joint(x).logsumexp(1)
 
     def log_density_by_rank(self, x: Tensor, ranks: Sequence[int]) -> Float[Tensor, "ranks rows"]:
         """The log density that components cut to each of several ranks would give, from one set of projections."""
-        squares = [one.squares(x) for one in self.components]
+        squares = [gaussian.squares(x) for gaussian in self.components]
         made = []
         for rank in ranks:
-            cut = [one.truncate(rank) for one in self.components]
-            logs = [one.log_density_of_squares(*given) for one, given in zip(cut, squares, strict=True)]
+            cut = [gaussian.truncate(rank) for gaussian in self.components]
+            logs = [gaussian.log_density_of_squares(*given) for gaussian, given in zip(cut, squares, strict=True)]
             made.append((torch.stack(logs, 1) + self.log_weights).logsumexp(1))
         return torch.stack(made)
 
     def truncate(self, rank: int) -> "Mixture":
-        return Mixture(tuple(one.truncate(rank) for one in self.components), self.counts)
+        """The mixture with components of at most this rank."""
+        return Mixture(tuple(gaussian.truncate(rank) for gaussian in self.components), self.counts)
 
     def to(self, dtype: torch.dtype) -> "Mixture":
         """In another precision."""
-        return Mixture(tuple(one.to(dtype) for one in self.components), self.counts.to(dtype))
+        return Mixture(tuple(gaussian.to(dtype) for gaussian in self.components), self.counts.to(dtype))

@@ -1,4 +1,4 @@
-"""Buffets: which neurons of each hidden layer are in use.
+"""Indian buffet process (IBP) priors over neurons: which neurons of each hidden layer are in use.
 
 IBP (paper, section 2.4), for each layer on its own:
 
@@ -9,6 +9,9 @@ H-IBP (paper, section 3), one set of sticks for all layers and a child Beta for 
     pi0_k = prod_{i<=k} v_i,    pi_jk ~ Beta(alpha_j pi0_k, alpha_j (1 - pi0_k)),    z_ijk ~ Bernoulli(pi_jk)
 
 In the structured posterior q(pi_j | v) = p(pi_j | v) and q(z | pi) = p(z | pi): only the sticks leave their prior.
+
+A `NeuronMask` holds the sticks of a network (`hibnn.nn.networks.bayesian`) and gives the log odds of its neurons; the
+masks themselves are drawn from these in `hibnn.nn.layers.masks`, by the objective and by predictions.
 """
 
 from abc import ABC, abstractmethod
@@ -29,12 +32,14 @@ from hibnn.nn.layers.stamps import ALWAYS_ON, StickValues, behind
 SMALLEST_CONCENTRATION = 0.01
 """Added to the concentrations of sticks, as in the authors' code, so that none reaches zero."""
 SMALLEST_CHILD_CONCENTRATION = 1e-6
+"""Below it, draws of a child Beta are the same to the last digit of single precision."""
 
 
 class Sticks(nn.Module):
     """Beta posteriors of K sticks and the prior they came from; concentrations are softplus(raw) + 0.01.
 
-    The first `frozen_units` neurons belong to earlier tasks (`stamps`): they are always on and their sticks rest.
+    The first prior is Beta(alpha, 1), and the posterior begins at Beta(start, 1). The first `frozen_units` neurons
+    belong to earlier tasks (`stamps`): they are always on and their sticks do not change.
     """
 
     prior: Tensor
@@ -55,32 +60,35 @@ class Sticks(nn.Module):
             self.prior[:, frozen_units:] = self.prior.new_tensor([[self.alpha], [1.0]])
 
     def concentrations(self) -> Float[Tensor, "2 units"]:
+        """a and b of the posterior, positive whatever the raw parameters."""
         return softplus(self.raw) + SMALLEST_CONCENTRATION
 
     def values(self, from_prior: bool = False) -> StickValues:
-        """The sticks of the prior or of the posterior."""
+        """The prior or the posterior as values, which a time stamp can keep."""
         return StickValues(self.prior if from_prior else self.concentrations(), self.frozen_units)
 
     def sample_with_kl(self, sets: int, generator: torch.Generator, odds: bool) -> tuple[Tensor, Tensor]:
         """Log odds (or log pi) of independent sets and the divergence, from one pass over the sticks."""
-        free = (
-            (self.raw, self.prior)
-            if self.frozen_units == 0
-            else (self.raw[:, self.frozen_units :], self.prior[:, self.frozen_units :])
-        )
+        # slices only where they are needed: each costs an operation in the forward and in the backward pass
+        frozen = self.frozen_units
+        free = (tensor[:, frozen:] if frozen else tensor for tensor in (self.raw, self.prior))
         value, kl = _SampleWithKl.apply(*free, sets, generator, odds)  # pyright: ignore[reportGeneralTypeIssues]
-        return behind(value, self.frozen_units, ALWAYS_ON if odds else 0.0), kl
+        return behind(value, frozen, ALWAYS_ON if odds else 0.0), kl
 
     def kl(self) -> Float[Tensor, ""]:
-        """KL(q(v) || p(v)); sticks that rest are at their prior, where it is zero."""
+        """KL(q(v) || p(v)); frozen sticks are at their prior, where it is zero."""
         return total_kl_beta(self.concentrations(), self.prior)
 
     def posterior_becomes_prior(self) -> None:
+        """Sequential Bayes: the next task starts from what this one ended with."""
         self.prior.copy_(self.concentrations().detach())
 
 
-class Buffet(nn.Module, ABC):
-    """The sticks of a network, and how the probabilities of its neurons follow from them."""
+class NeuronMask(nn.Module, ABC):
+    """The sticks of a network, and how the probabilities pi of its neurons follow from them.
+
+    Lists have an entry for each hidden layer; `sets` are independent draws of the sticks, which examples share.
+    """
 
     def __init__(self, sticks: Sequence[Sticks]) -> None:
         super().__init__()
@@ -90,7 +98,7 @@ class Buffet(nn.Module, ABC):
     def log_odds(
         self, sticks: Sequence[StickValues], sets: int, generator: torch.Generator
     ) -> list[Float[Tensor, "sets units"]]:
-        """log pi - log(1 - pi) of each layer's neurons, for independent sets drawn from such sticks."""
+        """log pi - log(1 - pi) of each layer's neurons, for sets drawn from the given sticks (a time stamp's, say)."""
 
     @abstractmethod
     def sample_with_kl(
@@ -100,45 +108,50 @@ class Buffet(nn.Module, ABC):
 
     @abstractmethod
     def expected_pi(self, sticks: Sequence[StickValues] | None = None) -> list[Float[Tensor, " units"]]:
-        """E[pi] for each layer, of such sticks or of those that stand."""
+        """E[pi] for each layer, of the given sticks or of the current posterior."""
 
     def each(self) -> list[Sticks]:
+        """The sticks: those of each layer, or the shared ones of a hierarchy."""
         return [sticks for sticks in self.sticks if isinstance(sticks, Sticks)]
 
     def values(self, from_prior: bool = False) -> list[StickValues]:
-        """The sticks as they stand."""
+        """The current posterior (or prior) of the sticks as values."""
         return [sticks.values(from_prior) for sticks in self.each()]
 
     def sample_log_odds(
         self, sets: int, generator: torch.Generator, from_prior: bool = False
     ) -> list[Float[Tensor, "sets units"]]:
-        """log pi - log(1 - pi) of each layer's neurons, for independent sets of sticks."""
+        """log pi - log(1 - pi) of each layer's neurons, drawn from the current posterior or prior."""
         return self.log_odds(self.values(from_prior), sets, generator)
 
     def kl(self) -> Float[Tensor, ""]:
         """KL(q(v) || p(v)), summed over all sticks."""
         return reduce(torch.add, [sticks.kl() for sticks in self.each()])
 
+    def set_child_alpha(self, alpha: float) -> None:
+        """The concentration around the global sticks, of which only a hierarchy has any."""
+
     def posterior_becomes_prior(self) -> None:
+        """Sequential Bayes, for all sticks."""
         for sticks in self.each():
             sticks.posterior_becomes_prior()
 
 
-class IBPMask(Buffet):
+class IBPMask(NeuronMask):
     """IBP: sticks of its own for each layer."""
 
     def log_odds(self, sticks: Sequence[StickValues], sets: int, generator: torch.Generator) -> list[Tensor]:
-        return [one.sample_log_odds(sets, generator) for one in sticks]
+        return [layer.sample_log_odds(sets, generator) for layer in sticks]
 
     def sample_with_kl(self, sets: int, generator: torch.Generator) -> tuple[list[Tensor], Tensor]:
         odds, kls = zip(*(sticks.sample_with_kl(sets, generator, odds=True) for sticks in self.each()), strict=True)
         return list(odds), reduce(torch.add, kls)
 
     def expected_pi(self, sticks: Sequence[StickValues] | None = None) -> list[Tensor]:
-        return [one.expected_pi() for one in sticks or self.values()]
+        return [layer.expected_pi() for layer in sticks or self.values()]
 
 
-class HIBPMask(Buffet):
+class HIBPMask(NeuronMask):
     """H-IBP: global sticks, as many as the widest layer has neurons, and a child Beta around them for each layer."""
 
     def __init__(self, sticks: Sticks, widths: Sequence[int], child_alpha: float) -> None:
@@ -146,8 +159,12 @@ class HIBPMask(Buffet):
         self.widths = list(widths)
         self.child_alpha = child_alpha
 
+    def set_child_alpha(self, alpha: float) -> None:
+        self.child_alpha = alpha
+
     def values(self, from_prior: bool = False) -> list[StickValues]:
-        return [replace(one, child_alpha=self.child_alpha) for one in super().values(from_prior)]
+        """With the child concentration, which can change from task to task and so belongs to a time stamp."""
+        return [replace(shared, child_alpha=self.child_alpha) for shared in super().values(from_prior)]
 
     def log_odds(self, sticks: Sequence[StickValues], sets: int, generator: torch.Generator) -> list[Tensor]:
         (shared,) = sticks
@@ -162,10 +179,11 @@ class HIBPMask(Buffet):
     def sample_children(
         self, log_pi: Float[Tensor, "sets units"], child_alpha: float, generator: torch.Generator
     ) -> list[Tensor]:
-        """The log odds of each layer's neurons around the global sticks."""
+        """The log odds of each layer's neurons, pi_j ~ Beta(alpha_j pi0, alpha_j (1 - pi0)), for all layers at once."""
         on, off = child_concentrations(log_pi, child_alpha)
         layers = len(self.widths)
         drawn = sample_log_odds(on.expand(layers, -1, -1), off.expand(layers, -1, -1), (), generator)
+        # every layer draws as many children as there are sticks; a narrower one takes the first of them
         return [layer[:, :width] for layer, width in zip(drawn, self.widths, strict=True)]
 
     def expected_pi(self, sticks: Sequence[StickValues] | None = None) -> list[Tensor]:
@@ -175,7 +193,10 @@ class HIBPMask(Buffet):
 
 
 class _SampleWithKl(torch.autograd.Function):
-    """From the parameters of sticks to their draws and their divergence: small tensors cost by the call."""
+    """From the raw parameters of sticks to their draws and their divergence, as one node of the graph.
+
+    A layer has a few hundred sticks, for which per-op overhead dominates.
+    """
 
     @staticmethod
     def forward(ctx, raw, prior, sets, generator, odds):
@@ -190,7 +211,7 @@ class _SampleWithKl(torch.autograd.Function):
     def backward(ctx, gradient, to_kl):  # pyright: ignore[reportIncompatibleMethodOverride]
         raw, slopes, *saved = ctx.saved_tensors
         to_concentrations = stick_breaking.pull_back(gradient, *saved).addcmul_(slopes, to_kl)
-        return to_concentrations.mul_(raw.sigmoid()), None, None, None, None
+        return to_concentrations.mul_(raw.sigmoid()), None, None, None, None  # softplus' = sigmoid
 
 
 def child_concentrations(log_pi: Tensor, child_alpha: float) -> tuple[Tensor, Tensor]:

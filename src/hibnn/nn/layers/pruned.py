@@ -1,8 +1,9 @@
-"""A buffet of which some neurons were dropped: all sticks stay, because pi_k is a product over the sticks before it.
+"""The mask of a network without its dropped neurons: all sticks stay, as pi_k is a product over the sticks before it.
 
     pi_kept = (pi_k for k in kept),    pi_k = prod_{i<=k} v_i
 
-A stick is two numbers and a neuron's weights are hundreds, so what is kept has exactly the distribution it had.
+So the kept neurons have exactly the distribution they had, at the price of two numbers for each dropped one (whose
+weights were hundreds). `hibnn.nn.networks.resizing` puts a `PrunedMask` around the mask of a network that it prunes.
 """
 
 from collections.abc import Sequence
@@ -10,17 +11,17 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from hibnn.nn.layers.buffet import Buffet, Sticks
+from hibnn.nn.layers.ibp import NeuronMask, Sticks
 from hibnn.nn.layers.stamps import StickValues
 
 
-class PrunedMask(Buffet):
-    """Another buffet's probabilities for the kept neurons of each layer."""
+class PrunedMask(NeuronMask):
+    """The probabilities of another mask, `inner`, for the kept neurons of each layer."""
 
-    def __init__(self, inner: Buffet, kept: Sequence[Tensor]) -> None:
+    def __init__(self, inner: NeuronMask, kept: Sequence[Tensor]) -> None:
         super().__init__([])
         self.inner = inner
-        for layer, units in enumerate(kept):
+        for layer, units in enumerate(kept):  # buffers, so that they are stored with the network
             self.register_buffer(f"kept_{layer}", units)
 
     @property
@@ -30,6 +31,9 @@ class PrunedMask(Buffet):
 
     def each(self) -> list[Sticks]:
         return self.inner.each()
+
+    def set_child_alpha(self, alpha: float) -> None:
+        self.inner.set_child_alpha(alpha)
 
     def values(self, from_prior: bool = False) -> list[StickValues]:
         return self.inner.values(from_prior)

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from hibnn.nn.layers.buffet import HIBPMask, IBPMask, Sticks, inverse_softplus
+from hibnn.nn.layers.ibp import HIBPMask, IBPMask, Sticks, inverse_softplus
 from hibnn.nn.layers.masks import Relaxation, hard, kl_masks, relaxed
 from statistics_helpers import assert_mean
 
@@ -20,17 +20,17 @@ def test_posterior_sticks_start_where_they_are_told_and_expect_what_they_draw(ge
 
 
 def test_each_layer_of_an_ibp_has_sticks_of_its_own(generator):
-    buffet = IBPMask([Sticks(3, 2.0, 2.0), Sticks(5, 2.0, 2.0)])
-    first, second = buffet.sample_log_odds(7, generator)
+    mask = IBPMask([Sticks(3, 2.0, 2.0), Sticks(5, 2.0, 2.0)])
+    first, second = mask.sample_log_odds(7, generator)
     assert first.shape == (7, 3)
     assert second.shape == (7, 5)
     assert not torch.equal(first, second[:, :3])
 
 
-def test_the_children_of_a_hierarchical_buffet_scatter_around_the_shared_sticks(generator):
-    buffet = HIBPMask(Sticks(4, 3.0, 3.0), [4, 2], child_alpha=5.0)
-    first, second = buffet.sample_log_odds(40_000, generator)
-    expected = buffet.values()[0].expected_pi()
+def test_the_children_of_a_hierarchical_mask_scatter_around_the_shared_sticks(generator):
+    mask = HIBPMask(Sticks(4, 3.0, 3.0), [4, 2], child_alpha=5.0)
+    first, second = mask.sample_log_odds(40_000, generator)
+    expected = mask.values()[0].expected_pi()
     assert_mean(first.sigmoid().detach(), expected)
     assert_mean(second.sigmoid().detach(), expected[:2])
     together = (first[:, 0].sigmoid() - expected[0]) * (second[:, 0].sigmoid() - expected[0])
@@ -40,8 +40,8 @@ def test_the_children_of_a_hierarchical_buffet_scatter_around_the_shared_sticks(
 def test_a_larger_child_alpha_scatters_less(generator):
     spread = []
     for child_alpha in (1.0, 100.0):
-        buffet = HIBPMask(Sticks(3, 500.0, 500.0), [3], child_alpha)
-        (odds,) = buffet.sample_log_odds(4000, generator)
+        mask = HIBPMask(Sticks(3, 500.0, 500.0), [3], child_alpha)
+        (odds,) = mask.sample_log_odds(4000, generator)
         spread.append(odds.sigmoid()[:, 2].std().item())
     assert spread[0] > 3 * spread[1]
 
@@ -80,24 +80,22 @@ def test_inverse_softplus_inverts_also_large_values():
 
 
 @pytest.mark.parametrize(
-    "buffet",
+    "mask",
     [
         IBPMask([Sticks(3, 2.0, 5.0), Sticks(4, 2.0, 9.0)]),
         HIBPMask(Sticks(4, 3.0, 6.0), [4, 2], child_alpha=5.0),
     ],
 )
-def test_draws_and_divergence_in_one_pass_equal_the_two_taken_apart(buffet):
+def test_draws_and_divergence_in_one_pass_equal_the_two_taken_apart(mask):
     answers = []
     for together in (True, False):
         generator = torch.Generator().manual_seed(3)
-        odds, kl = (
-            buffet.sample_with_kl(6, generator) if together else (buffet.sample_log_odds(6, generator), buffet.kl())
-        )
-        buffet.zero_grad()
-        (sum(one.sin().sum() for one in odds) + 2 * kl).backward()
-        answers.append([*odds, kl, *(sticks.raw.grad for sticks in buffet.each())])
-    for one, other in zip(*answers, strict=True):
-        torch.testing.assert_close(one, other)
+        odds, kl = mask.sample_with_kl(6, generator) if together else (mask.sample_log_odds(6, generator), mask.kl())
+        mask.zero_grad()
+        (sum(log_odds.sin().sum() for log_odds in odds) + 2 * kl).backward()
+        answers.append([*odds, kl, *(sticks.raw.grad for sticks in mask.each())])
+    for together, apart in zip(*answers, strict=True):
+        torch.testing.assert_close(together, apart)
 
 
 def test_masks_of_a_set_come_in_pairs_of_opposite_noise(generator):

@@ -1,8 +1,8 @@
 """A model that is taught from files: an estimator, the rules that encode its columns, and how well it did last.
 
 A file of more rows than are held at once is learned as experiences of one task, the posterior of each the prior of the
-next, so that memory does not grow with rows. One row in ten is held out of training; the
-latest 20,000 of them (fewer, if they have many columns) are judged at the end.
+next, so that memory does not grow with rows. One row in ten is held out of training; the latest 20,000 of them (fewer,
+if they have many columns) are judged at the end. `hibnn fit` begins or loads a model, teaches it a file and saves it.
 """
 
 from collections.abc import Iterator
@@ -22,12 +22,13 @@ from hibnn.evaluation.metrics import expected_calibration_error, negative_log_li
 HELD_OUT_EVERY = 10
 MOST_HELD_OUT = 20_000
 MOST_CLASSES = 1000
+"""A target with more different values is taken for a number that should be regressed."""
 Estimator = ContinualClassifier | ContinualRegressor
 
 
 @dataclass(frozen=True)
 class TableModel:
-    """What `hibnn fit` writes and `hibnn predict` reads."""
+    """What `hibnn fit` writes and `hibnn predict` reads; `judged` are scores on rows held out of the last file."""
 
     estimator: Estimator
     encoder: Encoder
@@ -35,6 +36,7 @@ class TableModel:
 
     @classmethod
     def load(cls, path: Path) -> "TableModel":
+        """A model that was taught from a file; other estimators do not know how to encode columns."""
         estimator = load_model(path)
         notes = getattr(estimator, "notes_", None)
         if not notes or "encoder" not in notes:
@@ -42,21 +44,23 @@ class TableModel:
         return cls(estimator, Encoder.from_json(notes["encoder"]), notes["judged"])
 
     def save(self, path: Path) -> None:
+        """Write the estimator with the encoder and the scores as its notes."""
         self.estimator.notes_ = {"encoder": self.encoder.as_json(), "judged": self.judged}
         self.estimator.save(path)
 
     @property
     def regression(self) -> bool:
+        """Whether the target is a number rather than a class."""
         return isinstance(self.estimator, ContinualRegressor)
 
     def file(self, path: Path) -> TableFile:
         """A file whose columns are to be read as the model knows them."""
-        target = ((), (self.encoder.target,)) if self.regression else ((), ())
-        return TableFile(path, self.encoder.text + target[0], self.encoder.numbers + target[1])
+        target = (self.encoder.target,) if self.regression else ()
+        return TableFile(path, self.encoder.text, self.encoder.numbers + target)
 
 
 def begin(path: Path, target: str | None, dropped: tuple[str, ...], estimator: Estimator, rows: int) -> TableModel:
-    """An untaught model for a file like this."""
+    """An untaught model whose encoder fits this file: every column but the target and those dropped is an input."""
     names = column_names(path)
     if target is None:
         raise UserError(f"a new model needs --target, the column to predict: {path} has {', '.join(names[:20])}.")
@@ -67,7 +71,7 @@ def begin(path: Path, target: str | None, dropped: tuple[str, ...], estimator: E
 
 
 def teach(model: TableModel, path: Path, task: str | None, unknown: Unknown, rows: int) -> TableModel:
-    """The model after one more file."""
+    """The model after one more file, learned as experiences of at most `rows` rows."""
     classes = None if model.regression else classes_of(model, path, rows)
     held: list[tuple[NDArray[Any], NDArray[Any]]] = []
     taught = 0
@@ -79,6 +83,7 @@ def teach(model: TableModel, path: Path, task: str | None, unknown: Unknown, row
             model.estimator.partial_fit(x[~out], y[~out], task, classes=classes)
         taught += int((~out).sum())
         held.append((x[out], y[out]))
+        # only the latest held-out rows are kept, and at least those of the last experience
         while sum(len(part) for _, part in held[1:]) >= min(MOST_HELD_OUT, MOST_NUMBERS // x.shape[1]):
             held.pop(0)
     if not taught:
@@ -103,6 +108,7 @@ def targets(model: TableModel, table: Any) -> NDArray[Any]:
     if column.null_count:
         raise UserError(f"the target column {name!r} has no value in some rows: leave those rows out.")
     values = np.array(column.to_pylist())
+    # classes that are whole numbers come as real ones from a CSV file
     whole = values.dtype.kind == "f" and not model.regression and np.equal(np.mod(values, 1), 0).all()
     return values.astype(np.int64) if whole else values
 
@@ -121,7 +127,7 @@ def classes_of(model: TableModel, path: Path, rows: int) -> list[Any]:
 
 
 def judge(estimator: Estimator, held: list[tuple[NDArray[Any], NDArray[Any]]], task: Any) -> dict[str, float]:
-    """Accuracy and calibration on the rows held out."""
+    """Scores on the rows held out: accuracy, calibration error and log-likelihood, or R2 and coverage."""
     x, y = (np.concatenate(parts) for parts in zip(*held, strict=True))
     if isinstance(estimator, ContinualRegressor):
         answer = estimator.predict_uncertainty(x, task)

@@ -1,4 +1,8 @@
-"""How long a training step takes: contenders measured in turn, in one process, so that their ratios can be trusted."""
+"""How long a training step takes: contenders measured in turn, in one process, so that their ratios can be trusted.
+
+The load and clock rate of a machine drift while it measures; in turn, the drift meets all contenders alike.
+`hibnn bench step` prints what is measured here, on random data of MNIST's size.
+"""
 
 import statistics
 import time
@@ -12,14 +16,17 @@ from hibnn.benchmarks.base import LazySplit, Task
 from hibnn.learners import Setting, find_method
 from hibnn.learners.gradient import GradientLearner
 from hibnn.learners.sequential_bayes import SequentialBayes
-from hibnn.nn.networks.heads import Layout
+from hibnn.nn.layout import Layout
 
 INPUTS, OUTPUTS, BATCH, EXAMPLES = 784, 10, 256, 12_000
 Step = Callable[[], object]
 
 
 def bench_steps(rounds: int = 60, steps: int = 5) -> dict[str, Any]:
-    """Median milliseconds of a training step of each contender, and their ratios."""
+    """Median milliseconds of a training step of each contender, and the ratios that matter.
+
+    ibnn/vcl and hibnn/vcl are what masks cost; ibnn/floor is how far a step is from the matrix products it must do.
+    """
     contenders = {
         "mlp_1x100_ms": learner_step("finetune", (100,)),
         "vcl_1x100_ms": learner_step("vcl", (100,)),

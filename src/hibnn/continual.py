@@ -1,0 +1,254 @@
+"""A learner and its task inference as one model: what runs and estimators learn with, ask, store and restore.
+
+    begin(rows of an experience)   epoch(0), epoch(1), ...   end()      then again, for the next experience
+    p(y, t | x) = p(t | x) p(y | x, t)                                  from `posterior`, mixed by `predict`
+
+Runs and estimators differ in how heads are asked (`Predictor`), and in whether an experience can spare the rows that
+calibrate. Everything else is the same for both, and lives here.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from numpy.typing import NDArray
+from torch import Tensor
+
+from hibnn.benchmarks.base import LazySplit, Split
+from hibnn.learners import find_method
+from hibnn.learners.base import GaussianPrediction, Learner, Prediction, Setting, State
+from hibnn.learners.network import NetworkOptions
+from hibnn.nn.layout import Layout
+from hibnn.tasks.density.density import Of
+from hibnn.tasks.mixture import ClassMixture, GaussianMixture, mix_classes, mix_reals, places_in_turn
+from hibnn.tasks.task_inference import P, TaskInference, divide
+
+Answer = TypeVar("Answer", Prediction, GaussianPrediction, covariant=True)
+OnClass = Callable[[dict[str, float]], None]
+
+
+class Predictor(Protocol[Answer]):
+    """How heads and densities are asked: with which random numbers, in which precision, how many rows at a time."""
+
+    def predictions(self, learner: Learner, x: NDArray[np.float32], heads: Sequence[int]) -> list[Answer]:
+        """p(y | x, t) under each head, from the network alone."""
+        ...
+
+    def blocks(self, x: NDArray[np.float32]) -> Sequence[Float[Tensor, "rows inputs"]]:
+        """The inputs as densities see them."""
+        ...
+
+
+class Streams:
+    """Asks every head with a named random stream of its own, in single precision, all rows at once."""
+
+    def __init__(self, *name: str | int) -> None:
+        self.name = name
+
+    def predictions(self, learner: Learner, x: NDArray[np.float32], heads: Sequence[int]) -> list[Prediction]:
+        return [learner.predict(x, head, learner.setting.generator(*self.name, head)) for head in heads]
+
+    def blocks(self, x: NDArray[np.float32]) -> list[Tensor]:
+        return [torch.from_numpy(x)]
+
+
+PLAIN = Streams("predict")
+
+
+@dataclass(frozen=True)
+class Experience:
+    """Rows that are being learned: those of the densities, those that calibrate, and if the network spares these."""
+
+    rest: LazySplit
+    held: Split
+    spared: bool
+
+
+class ContinualModel:
+    """A learner, and what infers the task where nobody tells it; without an inference the surest head is right."""
+
+    def __init__(self, learner: Learner, inference: TaskInference | None = None) -> None:
+        self.learner, self.inference = learner, inference
+        self.experience: Experience | None = None
+
+    def copy(self, method: str, options: NetworkOptions) -> "ContinualModel":
+        """Another one that knows the same, has other options, and goes its own way."""
+        state = self.learner.state() if self.learner.experiences else None
+        learner = new_learner(method, options, self.learner.setting, state)
+        return ContinualModel(learner, None if self.inference is None else self.inference.copy())
+
+    @property
+    def heads(self) -> list[int]:
+        """The numbers of the heads that can answer: one for each task learned, or one for all."""
+        return list(range(len(self.learner.head_sizes))) if self.learner.setting.layout is Layout.MULTI else [0]
+
+    @property
+    def density_of(self) -> Of | None:
+        """What densities are learned of: inputs, before the network; its features, after it; None without densities."""
+        return self.inference.options.of if self.inference is not None and self.inference.has_density else None
+
+    def begin(
+        self,
+        train: LazySplit,
+        outputs: int,
+        *,
+        head: int | None = None,
+        targets: NDArray[Any] | None = None,
+        spare: bool = True,
+        on_class: OnClass = lambda terms: None,
+    ) -> None:
+        """Begin an experience.
+
+        Arguments:
+            train: its rows.
+            outputs: of the head: how many classes the task has.
+            head: of the task, if more of its rows return; a new one, if not given.
+            targets: real numbers to learn, a row each; the labels of `train` count for densities alone.
+            spare: whether the network does without the rows that calibrate.
+            on_class: called after the density of each class.
+        """
+        seen = self._divide(train, spare and targets is None)
+        split = seen.load()
+        self.learner.begin_experience(split if targets is None else Split(split.x, targets), outputs, head)
+        if self.density_of == "inputs":
+            self._learn_densities(on_class)
+
+    def attach(self, train: LazySplit, task: int) -> None:
+        """Hold the rows of a task again, after `restore`."""
+        self.learner.attach(self._divide(train, True).load(), task)
+
+    def epoch(self, number: int) -> dict[str, float]:
+        """One pass over the experience; returns the mean of every term of the objective."""
+        return self.learner.epoch(number)
+
+    def end(self, predictor: Predictor[Any] | None = None, on_class: OnClass = lambda terms: None) -> None:
+        """Consolidate, let go of the rows, and calibrate what tells the tasks apart."""
+        self.learner.end()
+        if self.density_of == "features":
+            self._learn_densities(on_class)
+        self._calibrate(predictor)
+
+    def learn_inference(self, train: LazySplit) -> None:
+        """Let the inference alone learn from the rows of the task at which the learner stands."""
+        self._divide(train, True)
+        if self.density_of is not None:
+            self._learn_densities(lambda terms: None)
+        self._calibrate(None)
+
+    def joint(
+        self, x: NDArray[np.float32], heads: Sequence[int] | None = None, predictor: Predictor[Any] = PLAIN
+    ) -> list[Float[Tensor, "rows labels"]]:
+        """log n_y p(x | y, t) under some tasks or all; nothing without densities."""
+        if self.density_of is None or self.inference is None:
+            return []
+        parts = [self.inference.joint(rows, heads, self.learner) for rows in predictor.blocks(x)]
+        return [torch.cat(task) for task in zip(*parts, strict=True)]
+
+    def posterior(
+        self,
+        x: NDArray[np.float32],
+        heads: Sequence[int],
+        joint: Sequence[Tensor],
+        predictor: Predictor[P],
+        share: Callable[[Tensor], Tensor] = lambda evidence: evidence,
+    ) -> tuple[Float[Tensor, "tasks rows"], list[P]]:
+        """p(t | x) and p(y | x, t) under some heads; `joint` is what densities say of them, if it is to count."""
+        inference = self.inference or TaskInference("entropy", self.learner.setting, mixing="hard")
+        return inference.posterior(predictor.predictions(self.learner, x, heads), joint, share)
+
+    def predict(
+        self,
+        x: NDArray[np.float32],
+        task: int | None = None,
+        *,
+        places: Sequence[Tensor] | None = None,
+        predictor: Predictor[Prediction] = PLAIN,
+    ) -> ClassMixture:
+        """Probabilities of all classes, in the order they were learned or as `places` has them, and of the tasks.
+
+        A told task is the only one that answers.
+        """
+        tasks, within = self._asked(x, task, predictor)
+        if places is None:
+            several = self.learner.setting.layout is Layout.MULTI
+            places = places_in_turn(self.learner.head_sizes if several else [within[0].probabilities.shape[-1]])
+        own = [places[head] for head in self._heads(task)]
+        return mix_classes([prediction.normalised() for prediction in within], own, tasks)
+
+    def predict_reals(
+        self, x: NDArray[np.float32], task: int | None, predictor: Predictor[GaussianPrediction]
+    ) -> GaussianMixture:
+        """Mean and variances of real targets."""
+        tasks, within = self._asked(x, task, predictor)
+        return mix_reals(within, tasks)
+
+    def is_ood(
+        self, x: NDArray[np.float32], rate: float = 0.05, predictor: Predictor[Any] = PLAIN
+    ) -> Bool[Tensor, " rows"]:
+        """Which inputs belong to none of the tasks, if this share of own inputs may be called so."""
+        inference = self.inference or TaskInference("entropy", self.learner.setting)
+        return inference.is_ood(self.joint(x, predictor=predictor), rate)
+
+    def state(self) -> State:
+        """Everything that must be stored to predict and to go on."""
+        return self.learner.state() if self.inference is None else self.learner.state() | self.inference.state()
+
+    def restore(self, state: State) -> None:
+        """Take over a stored state."""
+        self.learner.restore(state)
+        if self.inference is not None:
+            self.inference.restore(state)
+
+    @property
+    def inference_parameters(self) -> int:
+        """How many of the numbers are there to infer tasks."""
+        return 0 if self.inference is None else self.inference.parameter_count()
+
+    def parameter_count(self) -> int:
+        """Numbers that are kept to predict and to go on learning."""
+        return self.learner.parameter_count() + self.inference_parameters
+
+    def _divide(self, train: LazySplit, spare: bool) -> LazySplit:
+        """Hold rows out where that is needed; returns those the network learns from."""
+        if self.inference is None or not self.inference.holds_out:
+            self.experience = None
+            return train
+        rest, held = divide(train, self.learner.setting.seed)
+        self.experience = Experience(rest, held, spare)
+        return rest if spare else train
+
+    def _learn_densities(self, on_class: OnClass) -> None:
+        assert self.inference is not None
+        assert self.experience is not None
+        rest, held, task = self.experience.rest.load(), self.experience.held, self.learner.task
+        classes = self.learner.head_sizes[task]
+        self.inference.densities.learn(rest, held, task, classes, on_class=on_class, learner=self.learner)
+
+    def _calibrate(self, predictor: Predictor[Any] | None) -> None:
+        if self.inference is None or self.experience is None:
+            return
+        held, task = self.experience.held, self.learner.task
+        predictor = predictor or Streams("calibrate", task)
+        predictions = predictor.predictions(self.learner, held.x, self.heads)
+        labels = torch.from_numpy(held.y) if self.experience.spared else None
+        self.inference.calibrate(predictions, self.joint(held.x, self.heads, predictor), task, labels)
+        self.experience = None
+
+    def _heads(self, task: int | None) -> list[int]:
+        return self.heads if task is None else [task]
+
+    def _asked(self, x: NDArray[np.float32], task: int | None, predictor: Predictor[P]) -> tuple[Tensor, list[P]]:
+        heads = self._heads(task)
+        useful = self.inference is not None and self.inference.uses_densities(heads)
+        return self.posterior(x, heads, self.joint(x, heads, predictor) if useful else [], predictor)
+
+
+def new_learner(method: str, options: NetworkOptions, setting: Setting, state: State | None = None) -> Learner:
+    """A method's learner, empty or as it was stored; the stored tensors stay as they are."""
+    learner = find_method(method).learner(options, setting)
+    if state is not None:
+        learner.restore(State({name: value.clone() for name, value in state.tensors.items()}, state.metadata))
+    return learner

@@ -1,0 +1,60 @@
+"""IBNN: VCL with an Indian buffet process over the neurons of each layer (Kessler et al. 2021, section 2).
+
+The learner is `sequential_bayes.SequentialBayes` with the buffet that the options ask for.
+"""
+
+from typing import Any
+
+from hibnn.benchmarks.base import Scenario
+from hibnn.benchmarks.entry import Traits
+from hibnn.learners import vcl
+from hibnn.learners.bayes_options import BuffetOptions
+from hibnn.learners.method import BLUE, Card, Look, Method, Variant
+from hibnn.learners.objective import MaskKL
+from hibnn.learners.sequential_bayes import SequentialBayes
+from hibnn.nn.layers.masks import Relaxation
+
+
+def paper(traits: Traits, scenario: Scenario) -> dict[str, Any]:
+    """The paper's, as for VCL, with those of the masks."""
+    options = vcl.paper(traits, scenario)
+    temperature = 1.0 if traits.same_classes else 0.7
+    return options | {
+        "prior_variance": 1.0 if traits.same_classes else 0.7,
+        "alpha": 5.0,
+        "init_alpha": 5.0,
+        "stick_rate": 1e-3,
+        "temperature": temperature,
+        "prior_temperature": temperature,
+        "stick_sets": options["batch_size"],
+        "relaxation": Relaxation.PAPER,
+        "mask_kl": MaskKL.AUTHORS,
+        "averaged_masks": 10,
+        "prediction_masks": "soft",
+    }
+
+
+def stamped(look: Look, soft: str, hard: str) -> tuple[Variant, ...]:
+    """Runs with time stamps, shown apart from those without, by markers of their own."""
+    return tuple(
+        Variant(
+            f"{kind}-stamps", {"timestamps": kind}, Look(f"{look.name}, {kind} time stamps", look.colour, line, marker)
+        )
+        for kind, line, marker in (("soft", "--", soft), ("hard", ":", hard))
+    )
+
+
+LOOK = Look("IBNN", BLUE, "-", "o")
+METHOD = Method(
+    "ibnn",
+    "vcl with an IBP over each layer's neurons",
+    BuffetOptions,
+    SequentialBayes,
+    Card(f"{vcl.STORES}, two numbers a neuron for its stick", "Kessler, Nguyen, Zohren, Roberts 2021, section 2"),
+    LOOK,
+    vcl.default,
+    paper,
+    prunable=True,
+    regression=True,
+    variants=stamped(LOOK, "<", ">"),
+)

@@ -1,0 +1,53 @@
+"""Pruning a finished run: what `hibnn prune` calls for each folder."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from hibnn.errors import UserError
+from hibnn.evaluation.evaluate import Granularity
+from hibnn.evaluation.pruning import GRID, Ranking, Removal, pruning_curve, weight_layers
+from hibnn.evaluation.pruning.study import Study
+from hibnn.files.atomic import read_json
+from hibnn.learners import find_method, methods
+from hibnn.runs.experiment import Experiment
+from hibnn.runs.readout import load_run
+
+
+def prune_run(
+    folder: Path,
+    rankings: Sequence[Ranking] = (Ranking.MAGNITUDE, Ranking.SNR),
+    removal: Removal = Removal.ENTIRELY,
+    percentages: Sequence[float] = GRID,
+    draws: int | None = None,
+    advance: Callable[[], None] = lambda: None,
+) -> Study:
+    """Prune a finished run by each ranking; `draws` replaces the run's posterior draws where the method draws."""
+    check_prunable(folder)
+    experiment, tasks, model = load_run(folder, prediction_draws=draws)
+    granularity = Granularity.parse(experiment.granularity)
+    curves = tuple(
+        pruning_curve(model.learner, tasks, ranking, removal, percentages, granularity, experiment.score, advance)
+        for ranking in rankings
+    )
+    return Study(
+        experiment.method,
+        experiment.dataset,
+        str(experiment.scenario),
+        experiment.seed,
+        experiment.options.widths,
+        sum(layer.mean.numel() for layer in weight_layers(model.learner)),
+        getattr(experiment.options, "prediction_draws", None),
+        experiment.evaluate_on,
+        str(read_json(folder / "result.json")["experiment"]),
+        curves,
+    )
+
+
+def check_prunable(folder: Path) -> None:
+    """Refuse a folder without a finished run of a method that can be pruned."""
+    if not (folder / "result.json").exists():
+        raise UserError(f"{folder} holds no finished run: give a folder with a result.json.")
+    method = Experiment.from_json(read_json(folder / "config.json")).method
+    if not find_method(method).prunable:
+        able = ", ".join(name for name, other in methods().items() if other.prunable)
+        raise UserError(f"{method} has no Gaussian weights to prune: choose a run of {able}.")
