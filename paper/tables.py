@@ -13,14 +13,19 @@ import torch
 
 from hibnn.benchmarks import Scenario
 from hibnn.evaluation.pruning import GRID, Ranking
-from hibnn.evaluation.pruning.study import Study, read_study
-from hibnn.report.outcomes import memory, outcomes_of
-from hibnn.report.runs import StoredRun, by_method, group, runs_below
+from hibnn.evaluation.pruning.study import Study
+from hibnn.report.contenders import Contender, contenders
+from hibnn.report.names import with_variants
+from hibnn.report.series import pruning_studies
 from hibnn.report.tables.averages import percent
 from hibnn.report.tables.comparison import our_number
 from hibnn.report.tables.published import published_text
 from hibnn.report.tables.table import Table, markdown
+from hibnn.runs.groups import Group, group_by_setting
+from hibnn.runs.index import records_below
 from hibnn.runs.readout import stored_read_out
+from hibnn.runs.record import RunRecord
+from hibnn.runs.status import Status
 
 HERE = Path(__file__).parent
 SPLIT, NOISE, IMAGES, PERMUTED = "split-mnist", "split-mnist-noise", "split-mnist-images", "permuted-mnist"
@@ -37,23 +42,24 @@ CORE = [
 
 def core(folder: Path) -> Table:
     """IBNN and VCL; class-IL is read out from the task-IL models and cached beside them."""
-    runs = runs_below([folder])
+    runs = runs_below(folder)
     for run in runs:
         if run.finished and run.scenario == "task" and (run.dataset, "class") in CORE:
             stored_read_out(run.folder, Scenario.CLASS, "task")
+    groups = [
+        group for group in group_by_setting(runs, read_outs=True) if not group.read_out or group.granularity == "task"
+    ]
     rows = []
     for dataset, scenario in CORE:
         for method in ("ibnn", "vcl"):
-            cell = [
-                one
-                for one in outcomes_of(runs)
-                if (one.dataset, one.scenario, one.method) == (dataset, scenario, method)
-            ]
-            same = [run for run in runs if (run.dataset, run.scenario, run.method) == (dataset, scenario, method)]
-            if cell:
-                number = published_text("mnist", dataset, scenario, method)
-                extra = (neurons(same), seconds(same)) if same else ("-", "same runs")
-                rows.append((dataset, scenario, method, number, our_number(cell), str(len(cell)), *extra))
+            place = (dataset, scenario, method)
+            for found in contenders(
+                with_variants([group for group in groups if (*group.place, group.method) == place])
+            ):
+                own = not found.groups[0].read_out
+                extra = (neurons(found.groups), seconds(found.groups)) if own else ("-", "same runs")
+                number = published_text("mnist", *place)
+                rows.append((dataset, scenario, named(found), number, our_number(found), str(found.seeds), *extra))
     return Table(
         "IBNN and VCL, ours beside the paper",
         "Accuracy in % on the test sets after the last task, mean ± standard error over seeds. Made by `hibnn sweep paper/core.toml\n"
@@ -68,10 +74,8 @@ def core(folder: Path) -> Table:
 
 def whole_mnist(folder: Path) -> Table:
     """MNIST as one task: MFVI, IBNN, HIBNN of two layers."""
-    rows = [
-        (method, percent([run.number("acc") for run in cell]), str(len(cell)), neurons(cell), seconds(cell))
-        for method, cell in by_method(run for run in runs_below([folder]) if run.finished).items()
-    ]
+    found = contenders(with_variants(group_by_setting(run for run in runs_below(folder) if run.finished)))
+    rows = [(named(one), one.text, str(one.seeds), neurons(one.groups), seconds(one.groups)) for one in found]
     return Table(
         "MNIST as one task, 784-200-200-10, 20 epochs",
         "Made by `hibnn sweep paper/whole-mnist.toml --out runs/whole-mnist` and `python paper/tables.py whole-mnist`. The paper: MFVI 98,\n"
@@ -83,17 +87,12 @@ def whole_mnist(folder: Path) -> Table:
 
 def baselines(folder: Path) -> Table:
     """Median (max, min) over widths of the mean over seeds, as the paper has it; mean ± standard error without widths."""
-    runs = runs_below([folder])
     rows = []
-    for (dataset, method, scenario), same in sorted(
-        group(runs, lambda run: (run.dataset, run.method, run.scenario)).items()
-    ):
-        cell = [one for one in outcomes_of(same) if one.scenario == scenario]
-        table = "bscl" if method == "bscl" else "mnist"
-        number = published_text(table, dataset, scenario, method)
-        finished = [run for run in same if run.finished]
-        seeds = str(len({run.seed for run in finished}))
-        rows.append((dataset, method, scenario, number, our_number(cell), seeds, memory(cell), seconds(finished)))
+    for found in contenders(with_variants(group_by_setting(runs_below(folder)))):
+        (dataset, scenario), method = found.groups[0].place, found.method
+        number = published_text("bscl" if method == "bscl" else "mnist", dataset, scenario, method)
+        ours = (our_number(found), str(found.seeds), found.memory, seconds(found.groups))
+        rows.append((dataset, named(found), scenario, number, *ours))
     return Table(
         "Peers, ours beside the paper",
         "Accuracy in % after the last task on the test sets. With several widths (10, 50, 100, 400): median (max, min) over widths of\n"
@@ -105,15 +104,16 @@ def baselines(folder: Path) -> Table:
         "the paper's, inside the paper's range over widths (72.9 to 80.1). At width 10 ours has the lowest mean; why the larger widths\n"
         "stop at 76.2 was not established. SVD (published: 98.1) removed 96.49 and 96.42 % of the weights (seeds 0 and 1). VCL is in `core.md`.",
         ("benchmark", "method", "scenario", "paper", "ours", "seeds", "numbers kept", "seconds"),
-        tuple(rows),
+        tuple(sorted(rows)),
     )
 
 
 def pruning(folder: Path) -> Table:
     """Accuracy before and after pruning, of the runs below a folder that were pruned."""
-    studies = [study for run in runs_below([folder]) if (study := read_study(run.folder)) is not None]
+    by_series = pruning_studies(runs_below(folder))
+    studies = [study for same in by_series.values() for study in same]
     rows = []
-    for (method, depth), same in _studies(studies).items():
+    for (method, depth), same in _by_depth({style.name.lower(): same for style, same in by_series.items()}).items():
         for ranking in [curve.ranking for curve in same[0].curves]:
             cells = [_percent(same, ranking, pruned) for pruned in (0.0, 90.0, 95.0, 98.0)]
             sparsities = [curve.sparsity for study in same if (curve := study.curve(ranking)) is not None]
@@ -139,10 +139,11 @@ def _command(studies: Sequence[Study]) -> str:
     return " ".join(words)
 
 
-def _studies(studies: Sequence[Study]) -> dict[tuple[str, int], list[Study]]:
+def _by_depth(studies: dict[str, list[Study]]) -> dict[tuple[str, int], list[Study]]:
     found: dict[tuple[str, int], list[Study]] = {}
-    for study in studies:
-        found.setdefault((study.method, study.depth), []).append(study)
+    for name, same in studies.items():
+        for study in same:
+            found.setdefault((name, study.depth), []).append(study)
     return found
 
 
@@ -159,26 +160,37 @@ def _span(values: Sequence[float | None]) -> str:
     return f"{min(known):g}" if min(known) == max(known) else f"{min(known):g} to {max(known):g}"
 
 
-def neurons(cell: Sequence[StoredRun]) -> str:
-    """Expected neurons after the first and the last task, or of every layer if there is one task; mean over seeds."""
-    units = [run.number("active_units_per_task") for run in cell if run.finished]
-    if not units or any(one[0] is None for one in units):
+def runs_below(folder: Path) -> list[RunRecord]:
+    """Every run below a folder that can be read."""
+    return [record for record in records_below([folder]) if record.status is not Status.DAMAGED]
+
+
+def named(found: Contender) -> str:
+    """A method, and which setting of it where there are several."""
+    return f"{found.method}, {found.setting}" if found.setting else found.method
+
+
+def neurons(groups: Sequence[Group]) -> str:
+    """Expected neurons after the first and the last task, or of every layer if there is one task; mean over runs."""
+    units = [numbers["active_units_per_task"] for group in groups for numbers in group.finished]
+    if not units or any(tasks[0] is None for tasks in units):
         return "-"
     if len(units[0]) == 1:
-        return " + ".join(f"{statistics.mean(one[0][layer] for one in units):.0f}" for layer in range(len(units[0][0])))
-    return " → ".join(f"{statistics.mean(sum(one[end]) for one in units):.0f}" for end in (0, -1))
+        layers = zip(*(tasks[0] for tasks in units), strict=True)
+        return " + ".join(f"{statistics.mean(layer):.0f}" for layer in layers)
+    return " → ".join(f"{statistics.mean(sum(tasks[end]) for tasks in units):.0f}" for end in (0, -1))
 
 
-def seconds(cell: Sequence[StoredRun]) -> str:
+def seconds(groups: Sequence[Group]) -> str:
     """Mean seconds of training."""
-    known = [run.number("seconds") for run in cell if run.finished]
+    known = [value for group in groups for value in group.values("seconds")]
     return f"{statistics.mean(known):.0f}" if known else "-"
 
 
 def task_inference(folder: Path) -> Table:
     """What tells the task; all but the densities' rows are read out of the runs with densities of inputs."""
-    cells: dict[tuple[str, str, str, str], list[dict[str, Any]]] = {}
-    for run in runs_below([folder]):
+    cells: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for run in runs_below(folder):
         if run.result is None:
             continue
         features = run.config.get("density_of") == "features"
@@ -190,8 +202,8 @@ def task_inference(folder: Path) -> Table:
         stamps = ", hard time stamps" if run.config["options"]["timestamps"] == "hard" else ""
         for one in (run.result, *(stored_read_out(run.folder, *way) for way in ways)):
             told_by = f"density of features{stamps}" if features else one["task_inference"]
-            key = (run.dataset, one["scenario"], one["granularity"], told_by)
-            network = run.number("parameters") - run.number("inference_parameters")
+            key = (run.dataset, one["scenario"], one["granularity"], told_by, run.setting)
+            network = run.result["parameters"] - run.result["inference_parameters"]
             cells.setdefault(key, []).append(one | {"network": network})
     return Table(
         "Which task is this?",
@@ -202,11 +214,11 @@ def task_inference(folder: Path) -> Table:
         "MNIST for Fashion-MNIST.",
         ("benchmark", "scenario", "one decision for a", "task told by", "accuracy", "task right", "right within the task",
          "ECE", "AUROC, OOD", "memory: network + inference", "seeds"),
-        tuple(_inference_row(key, cell) for key, cell in sorted(cells.items())),
+        tuple(_inference_row(key[:-1], cell) for key, cell in sorted(cells.items())),
     )  # fmt: skip
 
 
-def _inference_row(key: tuple[str, str, str, str], cell: Sequence[dict[str, Any]]) -> tuple[str, ...]:
+def _inference_row(key: tuple[str, ...], cell: Sequence[dict[str, Any]]) -> tuple[str, ...]:
     numbers = [
         percent([one[name] for one in cell]) for name in ("acc", "task_inference_accuracy", "within_task", "ece")
     ]
@@ -218,12 +230,10 @@ def _inference_row(key: tuple[str, str, str, str], cell: Sequence[dict[str, Any]
 
 def time_stamps(folder: Path) -> Table:
     """IBNN without time stamps, with soft and with hard ones."""
-    runs = [run for run in runs_below([folder]) if run.finished]
-    cells = group(runs, lambda run: (run.dataset, str(run.config["options"]["timestamps"])))
     rows = [
-        (dataset, kind, percent([run.number("acc") for run in cell]), percent([run.number("forgetting") for run in cell]),
-         neurons(cell), f"{statistics.mean(run.number('parameters') for run in cell):.0f}", str(len(cell)), seconds(cell))
-        for (dataset, kind), cell in sorted(cells.items())
+        (group.dataset, str(group.config["options"]["timestamps"]), percent(group.values("acc")), percent(group.values("forgetting")),
+         neurons([group]), f"{group.mean('parameters'):.0f}", str(len(group.finished)), seconds([group]))
+        for group in group_by_setting(run for run in runs_below(folder) if run.finished)
     ]  # fmt: skip
     return Table(
         "Time stamps",
@@ -240,7 +250,7 @@ def time_stamps(folder: Path) -> Table:
             "seeds",
             "seconds",
         ),
-        tuple(rows),
+        tuple(sorted(rows)),
     )
 
 

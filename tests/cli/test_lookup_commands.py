@@ -1,14 +1,17 @@
 import csv
 import io
 import json
+import shutil
 import subprocess
 import sys
 
 import pytest
 
+from fabricated import rewrite
 from folders import write_run
 from hibnn.cli.main import main
-from hibnn.runs.curves import read_metrics, series, sparkline
+from hibnn.runs.curves import series, sparkline
+from hibnn.runs.record import read_record
 
 
 @pytest.fixture
@@ -16,7 +19,7 @@ def root(tmp_path):
     """Six seeds of a method at two widths, five of another, one that failed."""
     for seed in range(6):
         for width, acc in ((50, 0.80), (100, 0.90)):
-            write_run(tmp_path / f"finetune-{width}-s{seed}", acc + seed / 1000, seed=seed, options={"width": width})
+            write_run(tmp_path / f"finetune-{width}-s{seed}", acc + seed / 1000, seed=seed, width=width)
     for seed in range(5):
         write_run(tmp_path / f"joint-s{seed}", 0.95, seed=seed, method="joint")
     write_run(tmp_path / "joint-s5", status={"status": "failed", "message": "no luck"}, seed=5, method="joint")
@@ -108,13 +111,43 @@ def test_a_sparkline_spans_lowest_to_highest_and_leaves_gaps():
 
 
 def test_metrics_that_are_not_there_have_no_curves(tmp_path):
-    assert read_metrics(tmp_path / "metrics.jsonl") == []
+    assert read_record(write_run(tmp_path)).metrics == []
 
 
-def test_looking_up_indexed_runs_does_not_import_torch(capsys, root):
-    call(capsys, root, "runs")
+@pytest.mark.parametrize(
+    "words", [("runs",), ("runs", "--each", "width=50"), ("show", "joint-s0"), ("compare", "joint", "joint")]
+)
+def test_looking_up_runs_does_not_import_torch(root, words):
     program = (
         "import sys; from hibnn.cli.main import dispatch; dispatch(sys.argv[1:]); sys.exit('torch' in sys.modules)"
     )
-    found = subprocess.run([sys.executable, "-c", program, "runs", "--root", str(root)], capture_output=True, text=True)
+    words = [sys.executable, "-c", program, *words, "--root", str(root)]
+    found = subprocess.run(words, capture_output=True, text=True)
     assert found.returncode == 0, found.stderr
+
+
+def test_density_and_entropy_runs_are_rows_of_their_own_and_can_be_filtered(capsys, tmp_path):
+    for inference in ("density", "entropy"):
+        for stamps in ("none", "hard"):
+            changes = {"method": "ibnn", "scenario": "class", "task_inference": inference, "timestamps": stamps}
+            write_run(tmp_path / f"{inference}-{stamps}", 0.9, **changes)
+    rows = json.loads(call(capsys, tmp_path, "runs", "--json"))
+    assert [(row["changed"], row["seeds"]) for row in rows] == [
+        ("", 1), ("task_inference=density", 1), ("task_inference=density timestamps=hard", 1), ("timestamps=hard", 1),
+    ]  # fmt: skip
+    assert len(json.loads(call(capsys, tmp_path, "runs", "task_inference=density", "--json"))) == 2
+    assert len(json.loads(call(capsys, tmp_path, "runs", "density", "timestamps=hard", "--json"))) == 1
+
+
+def test_runs_that_stored_no_changes_are_told_apart_by_what_they_differ_in(capsys, root):
+    for folder in root.glob("finetune-*"):
+        rewrite(folder, "config.json", changed=None)
+    rows = json.loads(call(capsys, root, "runs", "finetune", "--json"))
+    assert [(row["changed"], row["seeds"]) for row in rows] == [("width 100", 6), ("width 50", 6)]
+
+
+def test_a_damaged_run_costs_its_own_row_only_and_a_seed_stored_twice_counts_once(capsys, root):
+    (root / "joint-s0" / "result.json").write_text("{")
+    shutil.copytree(root / "joint-s1", root / "copy")
+    (row,) = json.loads(call(capsys, root, "runs", "joint", "--json"))
+    assert (row["seeds"], row["status"]) == (4, "4 done, 1 damaged, 1 failed")

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from hibnn import UserError
-from hibnn.evaluation.significance import bootstrap_interval, compare, paired_p, sentence, summarise
+from hibnn.evaluation.significance import bootstrap_interval, compare, mean_and_error, paired_p, sentence, summarise
 
 
 def by_seed(values):
@@ -18,6 +18,14 @@ def test_mean_and_standard_error_are_the_closed_forms():
     assert found.mean == pytest.approx(np.mean(values))
     assert found.standard_error == pytest.approx(stats.sem(values))
     assert found.count == 4
+
+
+def test_the_error_of_arrays_is_taken_place_by_place_and_unknown_for_one():
+    values = np.array([[1.0, 4.0], [2.0, 4.0], [6.0, 4.0]])
+    mean, error = mean_and_error(values)
+    assert mean == pytest.approx(values.mean(0))
+    assert error == pytest.approx(stats.sem(values))
+    assert mean_and_error(values[:1])[1] is None
 
 
 def test_one_value_has_no_error_and_none_has_no_summary():

@@ -1,23 +1,25 @@
 """Stored runs, finished and not, through the commands: nothing is drawn or averaged that is not there."""
 
-import json
 import shutil
 
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
+from fabricated import rewrite
 from hibnn.benchmarks import Scenario
 from hibnn.cli.main import main
-from hibnn.errors import UserError
 from hibnn.evaluation.pruning.study import read_study
 from hibnn.learners import find_method
-from hibnn.report.gallery import MAKERS, draw_all
-from hibnn.report.outcomes import outcomes_of
-from hibnn.report.predictions import read_predictions
-from hibnn.report.runs import check_settings, read_run, runs_below, unfinished_note
+from hibnn.report.gallery import MAKERS, draw_all, unfinished_note
+from hibnn.report.predictions import join_tasks
+from hibnn.report.structure import active, alphas
 from hibnn.runs.experiment import Experiment
+from hibnn.runs.groups import group_by_setting
+from hibnn.runs.index import records_below
+from hibnn.runs.record import RunRecord, read_record
 from hibnn.runs.run import run
+from hibnn.runs.status import Status
 
 SMALL = {"epochs": 2, "width": 8, "batch_size": 64}
 
@@ -42,8 +44,8 @@ def stored(tmp_path_factory):
     small_run(root / "hibnn", "hibnn", depth=2)
     shutil.copytree(root / "ibnn-1", root / "ibnn-2")
     (root / "ibnn-2" / "result.json").unlink()
-    config = json.loads((root / "ibnn-2" / "config.json").read_text()) | {"seed": 2}
-    (root / "ibnn-2" / "config.json").write_text(json.dumps(config))
+    rewrite(root / "ibnn-2", "config.json", seed=2)
+    rewrite(root / "ibnn-2", "status.json", status="failed")
     return root
 
 
@@ -56,24 +58,28 @@ def call(capsys, *words):
 
 @pytest.fixture(scope="module")
 def drawn(stored):
-    return {drawing.name: drawing for drawing in draw_all(runs_below([stored]))}
+    return {drawing.name: drawing for drawing in draw_all(records_below([stored]))}
 
 
 def test_a_run_without_a_result_is_unfinished_and_has_no_numbers(stored):
-    unfinished = read_run(stored / "ibnn-2")
+    unfinished = read_record(stored / "ibnn-2")
     assert not unfinished.finished
-    with pytest.raises(UserError, match="unfinished"):
-        unfinished.number("acc")
-    assert unfinished_note(runs_below([stored])) == "unfinished and not shown: IBNN seed 2"
-    assert [one.accuracy for one in outcomes_of([unfinished])] == [None]
+    assert unfinished_note(group_by_setting(records_below([stored]))) == "unfinished and not shown: IBNN seed 2"
+    assert group_by_setting([unfinished])[0].mean("acc") is None
 
 
 def test_figures_count_finished_seeds_only_and_name_the_unfinished(stored, drawn):
     figure = drawn["task-accuracies-split-digits-task"].figure
     labels = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert labels == ["IBNN (2 seeds)", "HIBNN (1 seed)", "VCL h4 (1 seed)", "VCL h8 (1 seed)", "BSCL (1 seed)"]
+    assert labels == [
+        "IBNN (2 seeds)",
+        "HIBNN (1 seed)",
+        "VCL, width 4 (1 seed)",
+        "VCL, width 8 (1 seed)",
+        "BSCL (1 seed)",
+    ]
     assert figure.get_supxlabel() == "unfinished and not shown: IBNN seed 2"
-    expected = np.mean([read_run(stored / f"ibnn-{seed}").matrix[:, 0] for seed in (0, 1)], axis=0)
+    expected = np.mean([read_record(stored / f"ibnn-{seed}").matrix[:, 0] for seed in (0, 1)], axis=0)
     assert figure.axes[0].lines[0].get_ydata() == pytest.approx(100 * expected)
 
 
@@ -86,18 +92,42 @@ def test_every_figure_is_drawn_or_its_need_is_named(drawn):
 
 def test_sticks_and_masks_of_every_task_are_stored_for_ibnn_and_bscl(stored, drawn):
     for name in ("ibnn-0", "bscl"):
-        found = read_run(stored / name)
-        assert [len(sets) for sets in found.alphas()] == [1, 1]
-        assert found.alphas()[0][0].shape == (8,)
-        assert found.active()[1][0].shape == ((1000,) if name == "ibnn-0" else (64,))
+        found = read_record(stored / name)
+        assert [len(sets) for sets in alphas(found)] == [1, 1]
+        assert alphas(found)[0][0].shape == (8,)
+        assert active(found)[1][0].shape == ((1000,) if name == "ibnn-0" else (64,))
     figure = drawn["alpha-and-masks-split-digits-task"].figure
     assert [axis.get_title() for axis in figure.axes[:2]] == ["IBNN", "BSCL"]
 
 
-def test_runs_of_different_settings_are_not_averaged(stored, tmp_path):
-    small_run(tmp_path / "other", seed=5, learning_rate=0.5)
-    with pytest.raises(UserError, match="different settings"):
-        check_settings(runs_below([stored, tmp_path]))
+def test_runs_of_different_settings_are_series_of_their_own(stored, tmp_path):
+    copy = shutil.copytree(stored / "ibnn-0", tmp_path / "density")
+    rewrite(copy, "config.json", task_inference="density")
+    drawings = {drawing.name: drawing.figure for drawing in draw_all(records_below([stored, tmp_path]))}
+    labels = [text.get_text() for text in drawings["task-accuracies-split-digits-task"].legends[0].get_texts()]
+    assert labels[:2] == ["IBNN, task inference entropy (2 seeds)", "IBNN, task inference density (1 seed)"]
+    panels = drawings["reliability-split-digits-task"].axes
+    assert len(panels) == 2 * 6
+
+
+def test_settings_of_one_benchmark_have_panels_of_their_own(stored, tmp_path):
+    copy = shutil.copytree(stored / "ibnn-0", tmp_path / "wider")
+    rewrite(copy, "config.json", options=read_record(copy).config["options"] | {"width": 9})
+    drawings = {drawing.name: drawing.figure for drawing in draw_all(records_below([stored / "ibnn-1", tmp_path]))}
+    titles = [axis.get_title() for axis in drawings["active-neurons-by-task-ibnn-task"].axes]
+    assert titles == ["split-digits, width 8", "split-digits, width 9"]
+
+
+def test_a_damaged_run_costs_its_own_series_only(capsys, stored, tmp_path):
+    shutil.copytree(stored / "vcl-4", tmp_path / "runs" / "whole")
+    broken = shutil.copytree(stored / "vcl-4", tmp_path / "runs" / "broken")
+    (broken / "config.json").write_text("{")
+    for name in ("structure", "predictions"):
+        (tmp_path / "runs" / "whole" / f"{name}.safetensors").write_bytes(b"nonsense")
+    code, out, _ = call(capsys, "tables", tmp_path / "runs", "-o", tmp_path / "tables")
+    assert (code, "1 runs, 0 of them unfinished" in out, f"left out: {broken}" in out) == (0, True, True)
+    assert call(capsys, "figures", tmp_path / "runs", "-o", tmp_path / "figures")[0] == 0
+    assert (tmp_path / "figures" / "task-accuracies-split-digits-task.png").exists()
 
 
 def test_prune_writes_a_study_that_begins_with_the_runs_own_accuracy(capsys, stored, tmp_path):
@@ -106,7 +136,7 @@ def test_prune_writes_a_study_that_begins_with_the_runs_own_accuracy(capsys, sto
     code, out, _ = call(capsys, *words)
     study = read_study(copy)
     assert code == 0
-    assert [curve.accuracies[0] for curve in study.curves] == [read_run(copy).number("acc")] * 2
+    assert [curve.accuracies[0] for curve in study.curves] == [read_record(copy).result["acc"]] * 2
     assert [curve.removed for curve in study.curves] == [(0, study.weights // 2, study.weights)] * 2
     assert f"{100 * study.curves[1].accuracies[1]:.2f}" in out
     assert "<svg" in (tmp_path / "curves.svg").read_text()
@@ -158,22 +188,26 @@ def test_the_tables_command_writes_every_table_in_every_format(capsys, stored, t
 def test_read_outs_are_kept_beside_the_run_and_become_outcomes(capsys, stored, tmp_path):
     copy = shutil.copytree(stored / "vcl-8", tmp_path / "run")
     call(capsys, "tables", copy, "-o", tmp_path / "out", "--read-out", "task")
-    found = outcomes_of([read_run(copy)])
+    found = group_by_setting([read_record(copy)], read_outs=True)
     assert {path.name for path in copy.glob("*-task.json")} == {"class-task.json", "domain-task.json"}
-    assert [(one.scenario, one.granularity) for one in found] == [("task", "-"), ("class", "task"), ("domain", "task")]
+    assert [(group.scenario, group.granularity) for group in found] == [
+        ("task", "-"),
+        ("class", "task"),
+        ("domain", "task"),
+    ]
 
 
 def test_predictions_are_read_as_far_as_they_are_stored(tmp_path):
-    assert read_predictions(tmp_path).missing == (f"{tmp_path.name} has no predictions.safetensors",)
+    record = RunRecord(tmp_path, {}, {}, Status.DONE)
+    assert record.predictions == {}
     tensors = {"task0.probabilities": np.full((2, 3), 1 / 3, np.float16), "task0.targets": np.array([0, 2], np.int16)}
     tensors |= {"task1.probabilities": np.eye(2, dtype=np.float16), "task1.targets": np.array([0, 1], np.int16)}
     save_file(tensors, tmp_path / "predictions.safetensors")
-    found = read_predictions(tmp_path)
+    found = join_tasks(RunRecord(tmp_path, {}, {}, Status.DONE).predictions)
     assert found.probabilities.sum(1) == pytest.approx(np.ones(4), abs=1e-12)
     assert found.probabilities[2:].tolist() == [[1, 0, 0], [0, 1, 0]]
     assert found.targets.tolist() == [0, 2, 0, 1]
-    assert found.known is None
-    assert found.missing[-1] == f"{tmp_path.name} stores no entropies of out-of-distribution data"
+    assert (found.known, found.ood) == (None, None)
 
 
 def test_stored_predictions_become_figures_of_uncertainty(stored, tmp_path):
@@ -182,7 +216,7 @@ def test_stored_predictions_become_figures_of_uncertainty(stored, tmp_path):
     known, ood = np.array([0.1, 0.2]), np.array([0.5, 0.6])
     tensors = {"task0.probabilities": probabilities, "task0.targets": targets, "task0.entropy": known}
     save_file(tensors | {"ood0.entropy": ood}, copy / "predictions.safetensors")
-    drawings = {drawing.name: drawing.figure for drawing in draw_all(runs_below([copy]))}
+    drawings = {drawing.name: drawing.figure for drawing in draw_all(records_below([copy]))}
     curve = drawings["reliability-split-digits-task"].axes[0].lines[1].get_ydata()
     assert curve[~np.isnan(curve)].tolist() == [0, 1]
     assert drawings["entropy-split-digits-task"].axes[0].get_title() == "IBNN: AUROC 1.000"

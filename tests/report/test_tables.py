@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from hibnn.report.outcomes import Outcome, memory
-from hibnn.report.tables.comparison import COMPARISONS, comparison_table, our_number
+from fabricated import fabricate, rewrite
+from hibnn.report.contenders import contenders
+from hibnn.report.names import with_variants
+from hibnn.report.tables.comparison import comparison_table, our_number
 from hibnn.report.tables.published import published, published_text
 from hibnn.report.tables.table import Table, comma_separated, escape, latex, markdown
+from hibnn.runs.groups import group_by_setting
+from hibnn.runs.index import records_below
 
 P, S, N, B = "permuted-mnist", "split-mnist", "split-mnist-noise", "split-mnist-images"
-
-
-def outcome(accuracy, *, method="ibnn", scenario="task", seed=0, width=100, granularity="-", numbers=7, examples=""):
-    return Outcome(method, S, scenario, granularity, (width,), seed, accuracy, numbers, examples)
 
 
 @pytest.mark.parametrize(
@@ -68,47 +68,87 @@ def test_the_paper_folder_shows_the_same_file():
     )
 
 
-def test_with_several_widths_the_number_is_the_median_of_their_means():
-    by_width = {10: (0.5, 0.7), 50: (0.8, 0.8), 100: (0.9, 1.0)}
-    cell = [
-        outcome(accuracy, method="vcl", width=width, seed=seed)
-        for width, pair in by_width.items()
-        for seed, accuracy in enumerate(pair)
-    ]
-    assert our_number(cell) == "80.00 (95.00, 60.00)"
+def groups_of(folder):
+    return group_by_setting(records_below([folder]), read_outs=True)
 
 
-def test_with_one_width_the_number_is_the_mean_with_its_standard_error():
-    assert our_number([outcome(0.9, seed=0), outcome(0.8, seed=1)]) == "85.00 ± 5.00"
-    assert our_number([outcome(0.5)]) == "50.00"
+def numbers(folder):
+    return [our_number(found) for found in contenders(with_variants(groups_of(folder)))]
 
 
-def test_unfinished_runs_are_counted_and_never_averaged():
-    assert our_number([outcome(0.9), outcome(None, seed=1)]) == "90.00, 1 unfinished"
-    assert our_number([outcome(None), outcome(None, seed=1)]) == "unfinished (2)"
+def test_with_several_widths_the_number_is_the_median_of_their_means(tmp_path):
+    for width, pair in {10: (0.5, 0.7), 50: (0.8, 0.8), 100: (0.9, 1.0)}.items():
+        for seed, accuracy in enumerate(pair):
+            fabricate(tmp_path / f"{width}-{seed}", accuracy, seed=seed, width=width, method="vcl")
+    assert numbers(tmp_path) == ["80.00 (95.00, 60.00)"]
 
 
-def test_a_table_has_paper_and_ours_the_bounds_and_what_was_not_run():
-    outcomes = [outcome(0.9), outcome(0.8, seed=1), outcome(0.99, method="joint", examples="and all data")]
-    table = comparison_table(COMPARISONS["mnist"], outcomes)
+def test_with_one_width_the_number_is_the_mean_with_its_standard_error(tmp_path):
+    fabricate(tmp_path / "first", 0.9)
+    assert numbers(tmp_path) == ["90.00"]
+    fabricate(tmp_path / "second", 0.8, seed=1)
+    assert numbers(tmp_path) == ["85.00 ± 5.00"]
+
+
+def test_settings_of_a_method_that_sizes_itself_are_never_averaged(tmp_path):
+    for width, accuracy in ((50, 0.7), (100, 0.9)):
+        fabricate(tmp_path / str(width), accuracy, width=width)
+    assert numbers(tmp_path) == ["90.00", "70.00"]
+
+
+def test_unfinished_runs_are_counted_and_never_averaged(tmp_path):
+    fabricate(tmp_path / "first", None)
+    fabricate(tmp_path / "second", None, seed=1)
+    assert numbers(tmp_path) == ["unfinished (2)"]
+    fabricate(tmp_path / "first", 0.9)
+    assert numbers(tmp_path) == ["90.00, 1 unfinished"]
+
+
+def test_a_table_has_paper_and_ours_the_bounds_and_what_was_not_run(tmp_path):
+    for name, accuracy, seed, method in (("a", 0.9, 0, "ibnn"), ("b", 0.8, 1, "ibnn"), ("c", 0.94, 0, "joint")):
+        fabricate(tmp_path / name, accuracy, seed=seed, method=method)
+    table = comparison_table("mnist", groups_of(tmp_path))
     rows = [row for row in table.rows if row[:2] == ("Split MNIST", "task")]
     assert [row[2] for row in rows] == ["None", "EWC", "SI", "GEM", "DEN", "VCL", "IBNN", "Joint"]
-    assert rows[-2] == ("Split MNIST", "task", "IBNN", "95.3 ± 2.0", "85.00 ± 5.00", "2", "100", "-", "7")
-    assert rows[-1][4:] == ("99.00", "1", "100", "-", "7 and all data")
+    assert rows[-2] == ("Split MNIST", "task", "IBNN", "95.3 ± 2.0", "85.00 ± 5.00", "2", "100", "-", "1,000")
+    assert rows[-1][4:] == ("94.00", "1", "100", "-", "1,000 and all data")
     assert rows[1] == ("Split MNIST", "task", "EWC", "98.9 (99.0, 94.8)", "not run", "0", "-", "-", "-")
     assert len(table.breaks) == 12
 
 
-def test_every_kind_of_inference_has_a_row():
-    kinds = [outcome(0.9, scenario="class", granularity=one) for one in ("task", "batch:100", "sample")]
-    rows = [row for row in comparison_table(COMPARISONS["mnist"], kinds).rows if row[4] == "90.00"]
-    assert [row[7] for row in rows] == ["sample", "batch:100", "task"]
+def test_every_kind_of_inference_has_a_row_that_names_it(tmp_path):
+    for granularity in ("task", "batch:100", "sample"):
+        fabricate(tmp_path / granularity, scenario="class", granularity=granularity)
+    fabricate(tmp_path / "density", scenario="class", task_inference="density")
+    rows = [row for row in comparison_table("mnist", groups_of(tmp_path)).rows if row[4] == "90.00"]
+    assert [(row[2], row[7]) for row in rows] == [
+        ("IBNN, task inference density", "sample"),
+        ("IBNN, task inference entropy", "sample"),
+        ("IBNN, task inference entropy", "batch:100"),
+        ("IBNN, task inference entropy", "task"),
+    ]
 
 
-def test_memory_spans_the_widths_and_names_the_examples():
-    gem = [outcome(0.9, numbers=number, examples="with 1,100 examples") for number in (2000, 1000)]
-    assert memory(gem) == "1,000 – 2,000 with 1,100 examples"
-    assert memory([outcome(None, numbers=None)]) == "-"
+def test_den_without_stamps_is_the_papers_and_an_ibnn_with_stamps_is_named(tmp_path):
+    for stamps in (True, False):
+        fabricate(tmp_path / str(stamps), method="den", timestamps=stamps)
+    for stamps in ("none", "hard"):
+        fabricate(tmp_path / stamps, timestamps=stamps)
+    rows = [row for row in comparison_table("den", groups_of(tmp_path)).rows if row[4] == "90.00"]
+    assert [row[2:4] for row in rows] == [
+        ("DEN", "99.1 ± 0.1"),
+        ("DEN, no time stamps", published_text("den", S, "task", "den-no-stamps")),
+        ("IBNN", "95.3 ± 2.0"),
+        ("IBNN, hard time stamps", "-"),
+    ]
+
+
+def test_memory_spans_the_widths_and_names_the_examples(tmp_path):
+    for width, count in ((10, 2000), (50, 1000)):
+        folder = fabricate(tmp_path / str(width), method="gem", width=width)
+        rewrite(folder, "result.json", parameters=count)
+    (found,) = contenders(with_variants(groups_of(tmp_path)))
+    assert found.memory == "1,000 – 2,000 with 1,100 examples"
 
 
 HARD = Table("A & B", "50 % of_all", ("x|y", "z"), (('a|b, "c"', "1 ± 2"), ("{d}\\", "e~^#$")), (0, 1))
@@ -129,7 +169,7 @@ def test_latex_escapes_every_special_character():
 
 
 def test_a_long_latex_table_may_break_across_pages():
-    table = comparison_table(COMPARISONS["mnist"], [])
+    table = comparison_table("mnist", [])
     assert "\\begin{longtable}" in latex(table)
     assert "±" not in latex(table)
 

@@ -16,8 +16,8 @@ from hibnn.errors import DivergedError
 from hibnn.learners import State
 from hibnn.runs import trainer as learning
 from hibnn.runs.checkpoint import read_state, write_state
-from hibnn.runs.lock import status_of
 from hibnn.runs.progress import Silent
+from hibnn.runs.record import read_record
 from killing import KillAfter, KilledError
 
 CHECKPOINT, PREVIOUS = "checkpoint.safetensors", "checkpoint.previous.safetensors"
@@ -179,7 +179,7 @@ def test_nothing_in_a_run_folder_is_ever_unpickled(stopped, protocol, capsys, wh
                 torch.save(Bomb(marker), file)
             else:
                 np.save(file, np.array([Bomb(marker)], dtype=object), allow_pickle=True)
-    assert status_of(stopped) == "pending"
+    assert read_record(stopped).status == "damaged"
     assert run(experiment(), stopped)["accuracy_matrix"] == whole
     assert "starts from the beginning" in capsys.readouterr().err
     (stopped / "result.json").write_bytes(pickle.dumps(Bomb(marker)))

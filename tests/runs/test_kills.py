@@ -66,7 +66,7 @@ def test_sigterm_leaves_a_checkpoint_and_the_same_command_goes_on(tmp_path):
     assert f"the same command goes on with task 1, epoch {lines(tmp_path) + 1}." in message
     assert len(message.splitlines()) == 1
     assert (tmp_path / "checkpoint.safetensors").exists()
-    assert json.loads((tmp_path / "status.json").read_text())["status"] == "pending"
+    assert json.loads((tmp_path / "status.json").read_text())["status"] == "interrupted"
 
 
 def test_the_first_ctrl_c_is_noted_for_the_next_safe_point_and_the_second_ends_at_once():

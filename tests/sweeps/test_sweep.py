@@ -11,7 +11,8 @@ from hibnn import UserError
 from hibnn.cli.main import main
 from hibnn.cli.sweep_display import SweepDisplay
 from hibnn.errors import DivergedError
-from hibnn.runs.lock import run_lock, status_of
+from hibnn.runs.lock import run_lock
+from hibnn.runs.record import read_record
 from hibnn.sweeps import sweep as sweep_module
 from hibnn.sweeps.sweep import Outcome, folder_of, read_sweep, sweep
 
@@ -91,7 +92,7 @@ def test_a_run_that_another_process_is_at_work_on_counts_as_being_run_elsewhere(
         first, second = sweep(experiments, tmp_path, executor, lambda outcome: None)
     assert (first.status, second.status) == ("done", "elsewhere")
     assert second.folder == busy
-    assert status_of(busy) == "pending"
+    assert read_record(busy).status == "pending"
 
 
 class Dying(Executor):
@@ -151,7 +152,7 @@ def test_a_runs_folder_says_that_it_waits_before_it_is_started(grid, tmp_path):
     experiments = read_sweep(grid, seeds=[0])
     with ThreadPoolExecutor(1) as executor, pytest.raises(FullError):
         sweep(experiments, tmp_path, executor, lambda outcome: None, slots=refuse, on_start=lambda experiment: refuse())
-    assert {status_of(folder_of(experiment, tmp_path)) for experiment in experiments} == {"pending"}
+    assert {read_record(folder_of(experiment, tmp_path)).status for experiment in experiments} == {"pending"}
 
 
 QUICK = """

@@ -5,17 +5,18 @@
     p                two-sided, exact: under the null each seed's difference is as likely to have the other sign, so
                      of the 2^n ways to sign them, what share has a mean at least as far from zero?
 
-With n seeds p cannot be below 2 / 2^n: five seeds never reach 5 %, six do if all agree.
+With n seeds p cannot be below 2 / 2^n: five seeds never reach 5 %, six do if all agree. Numpy and scipy are imported
+when they are needed, because `hibnn runs` wants means and errors alone.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-import numpy as np
-from scipy import stats
+from typing import TYPE_CHECKING, Any
 
 from hibnn.errors import UserError
+
+if TYPE_CHECKING:
+    import numpy as np
 
 RESAMPLES = 9999
 EXACT_UP_TO = 16
@@ -47,25 +48,36 @@ class Comparison:
         return self.least_p <= LEVEL
 
 
-def summarise(values: Sequence[float] | np.ndarray, confidence: float = 1 - LEVEL) -> Summary:
+def mean_and_error(values: "Sequence[Any] | np.ndarray") -> tuple[Any, Any]:
+    """Mean and standard error of numbers or, place by place, of arrays; one value has no error (None)."""
+    count = len(values)
+    mean = sum(values) / count
+    if count == 1:
+        return mean, None
+    return mean, (sum((value - mean) ** 2 for value in values) / (count - 1) / count) ** 0.5
+
+
+def summarise(values: "Sequence[float] | np.ndarray", confidence: float = 1 - LEVEL) -> Summary:
     """Mean, standard error and bootstrap interval of a few values."""
+    import numpy as np
+
     array = np.asarray(values, dtype=float)
     if array.size == 0 or not np.isfinite(array).all():
         raise UserError("a summary needs at least one value, and finite ones.")
-    count = array.size
-    if count == 1:
-        return Summary(float(array[0]), None, 1, None)
-    error = float(array.std(ddof=1)) / math.sqrt(count)
-    return Summary(float(array.mean()), error, count, bootstrap_interval(array, confidence))
+    mean, error = mean_and_error(array.tolist())
+    return Summary(mean, error, array.size, None if error is None else bootstrap_interval(array, confidence))
 
 
-def bootstrap_interval(values: np.ndarray, confidence: float = 1 - LEVEL) -> tuple[float, float]:
+def bootstrap_interval(values: "np.ndarray", confidence: float = 1 - LEVEL) -> tuple[float, float]:
     """Percentile bootstrap of the mean, the same for the same values.
 
     With five seeds BCa is no better (its acceleration comes from five jackknife values) and it has no answer when all
     values are equal. Either is too narrow: of 400 samples of five normal values the percentile interval held the mean
-    in 84 %, BCa in 84 %, Student's t in 94 %; of ten values in 88, 89 and 93 % (tests/test_statistics.py, slow).
+    in 84 %, BCa in 84 %, Student's t in 94 %; of ten values in 88, 89 and 93 % (test_significance.py, slow).
     """
+    import numpy as np
+    from scipy import stats
+
     found = stats.bootstrap(
         (values,), np.mean, n_resamples=RESAMPLES, confidence_level=confidence, method="percentile", rng=0
     ).confidence_interval
@@ -74,6 +86,8 @@ def bootstrap_interval(values: np.ndarray, confidence: float = 1 - LEVEL) -> tup
 
 def compare(first: Mapping[int, float], second: Mapping[int, float]) -> Comparison:
     """A paired permutation test between two methods, given each one's value for every seed."""
+    import numpy as np
+
     seeds = sorted(first.keys() & second.keys())
     if not seeds:
         raise UserError("the two have no seed in common, so they cannot be compared seed by seed.")
@@ -82,8 +96,10 @@ def compare(first: Mapping[int, float], second: Mapping[int, float]) -> Comparis
     return Comparison(summarise(left - right), paired_p(left, right), 2 / 2 ** len(seeds))
 
 
-def paired_p(left: np.ndarray, right: np.ndarray) -> float:
+def paired_p(left: "np.ndarray", right: "np.ndarray") -> float:
     """Two-sided p of the mean difference when each pair may be swapped."""
+    from scipy import stats
+
     if len(left) == 1:
         return 1.0  # 2 / 2^1; scipy asks for at least two
     test = stats.permutation_test(
@@ -119,5 +135,5 @@ def sentence(first: str, second: str, comparison: Comparison, unit: str = "", sc
     return f"{start}: {verdict} chance would do, p = {comparison.p:.2g} (paired permutation test)."
 
 
-def _mean_difference(left: np.ndarray, right: np.ndarray, axis: int = -1) -> np.ndarray:
-    return np.mean(left, axis=axis) - np.mean(right, axis=axis)
+def _mean_difference(left: "np.ndarray", right: "np.ndarray", axis: int = -1) -> "np.ndarray":
+    return left.mean(axis=axis) - right.mean(axis=axis)

@@ -1,19 +1,27 @@
 """Every figure that stored runs allow, and why the others cannot be drawn."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from hibnn.evaluation.pruning.study import read_study
+from hibnn.learners.method import GREY, Look
 from hibnn.report import figures
-from hibnn.report.figures.accuracy import Series
-from hibnn.report.predictions import Predictions, read_predictions
-from hibnn.report.runs import StoredRun, by_method, check_settings, group, unfinished_note
-from hibnn.report.style import GREY
+from hibnn.report.names import method_order, method_title, shown_method, with_variants
+from hibnn.report.predictions import Predictions, join_tasks
+from hibnn.report.series import keep, pruning_studies, series, study_of
+from hibnn.report.structure import active, alphas, masks
+from hibnn.report.style import look
+from hibnn.runs.groups import Group, group_by_setting, tell_apart
+from hibnn.runs.record import RunRecord
+from hibnn.runs.status import Status
 
-Runs = Sequence[StoredRun]
+Groups = Sequence[Group]
+Key = TypeVar("Key", bound=Hashable)
+RIVALS = ("vcl", "ibnn")
+"""The methods of the paper's figure 5: one whose width is chosen, and one that sizes itself."""
 
 
 @dataclass(frozen=True)
@@ -25,126 +33,141 @@ class Drawing:
     reason: str = ""
 
 
-def draw_all(runs: Runs) -> Iterator[Drawing]:
-    """One drawing after another, each made when it is asked for; runs of one method must not mix settings."""
-    check_settings(runs)
+def draw_all(records: Iterable[RunRecord]) -> Iterator[Drawing]:
+    """One drawing after another, each made when it is asked for; settings of one method are series of their own."""
+    groups = group_by_setting(record for record in records if record.status is not Status.DAMAGED)
     for name, (make, needs) in MAKERS.items():
         drawn = False
-        for drawing in make(runs):
+        for drawing in make(groups):
             drawn = True
             yield Drawing(f"{name}-{drawing.name}" if drawing.name else name, drawing.figure, drawing.reason)
         if not drawn:
             yield Drawing(name, None, f"it needs {needs}")
 
 
-def _pruning(runs: Runs) -> Iterator[Drawing]:
-    for title, same in group(_pruned(runs), lambda run: run.dataset).items():
-        studies = [study for run in same if (study := read_study(run.folder)) is not None]
-        yield Drawing(title, figures.pruning_curves(studies))
+def _pruning(groups: Groups) -> Iterator[Drawing]:
+    for title, same in _by(keep(groups, study_of), lambda group: group.dataset).items():
+        yield Drawing(title, figures.pruning_curves(pruning_studies(_records(same))))
 
 
-def _depth(runs: Runs) -> Iterator[Drawing]:
-    for title, same in group(_pruned(runs), lambda run: run.dataset).items():
-        studies = [study for run in same if (study := read_study(run.folder)) is not None]
-        if len({study.depth for study in studies}) > 1:
+def _depth(groups: Groups) -> Iterator[Drawing]:
+    for title, same in _by(keep(groups, study_of), lambda group: group.dataset).items():
+        studies = pruning_studies(_records(same))
+        if len({study.depth for each in studies.values() for study in each}) > 1:
             yield Drawing(title, figures.depth_study(studies))
 
 
-def _layers(runs: Runs) -> Iterator[Drawing]:
-    for title, methods in _by_benchmark(_deep(runs)):
-        counts = {method: _pooled(same, lambda run: run.active()[-1]) for method, same in methods.items()}
-        yield Drawing(title, _noted(figures.active_neurons_by_layer(counts), runs, title))
+def _layers(groups: Groups) -> Iterator[Drawing]:
+    for title, same in _by_benchmark(keep(groups, _is_deep)):
+        counts = {style: _pooled(group, lambda run: active(run)[-1]) for style, group in series(same)}
+        yield Drawing(title, _noted(figures.active_neurons_by_layer(counts), groups, title))
 
 
-def _masks(runs: Runs) -> Iterator[Drawing]:
-    for title, methods in _by_benchmark([run for run in runs if run.finished and run.masks()]):
-        yield Drawing(title, figures.mask_matrices({name: same[0].masks()[-1] for name, same in methods.items()}))
+def _masks(groups: Groups) -> Iterator[Drawing]:
+    for title, same in _by_benchmark(keep(groups, masks)):
+        yield Drawing(
+            title, figures.mask_matrices({style: masks(group.records[0])[-1] for style, group in series(same)})
+        )
 
 
-def _neurons(runs: Runs) -> Iterator[Drawing]:
-    several = [run for run in runs if run.finished and len(run.active()) > 1 and len(run.widths) == 1]
-    for (method, scenario), same in group(several, lambda run: (run.method, run.scenario)).items():
-        counts = {
-            title: _pooled(each, lambda run: [layers[0] for layers in run.active()])
-            for title, each in group(same, lambda run: run.dataset).items()
+def _neurons(groups: Groups) -> Iterator[Drawing]:
+    several = keep(groups, lambda run: len(active(run)) > 1 and len(active(run)[-1]) == 1)
+    for (method, scenario), same in _by(several, lambda group: (shown_method(group), group.scenario)).items():
+        counts = {}
+        for dataset, each in _by(same, lambda group: group.dataset).items():
+            for group, words in zip(each, tell_apart(each), strict=True):
+                counts[f"{dataset}, {words}" if words else dataset] = _pooled(group, _first_layers(active))
+        yield Drawing(f"{method}-{scenario}", figures.active_neurons_by_task(counts, look(method)))
+
+
+def _structure(groups: Groups) -> Iterator[Drawing]:
+    for title, same in _by_benchmark(keep(groups, lambda run: _is_deep(run) and len(active(run)) > 1)):
+        found = {
+            style: [
+                _pooled(group, lambda run, task=task: active(run)[task])
+                for task in range(len(active(group.records[0])))
+            ]
+            for style, group in series(same)
         }
-        yield Drawing(f"{method}-{scenario}", figures.active_neurons_by_task(counts, method))
+        yield Drawing(title, _noted(figures.inferred_structure(found), groups, title))
 
 
-def _structure(runs: Runs) -> Iterator[Drawing]:
-    several = [run for run in _deep(runs) if len(run.active()) > 1]
-    for title, methods in _by_benchmark(several):
-        found = {}
-        for method, same in methods.items():
-            tasks = range(len(same[0].active()))
-            found[method] = [_pooled(same, lambda run, task=task: run.active()[task]) for task in tasks]
-        yield Drawing(title, _noted(figures.inferred_structure(found), runs, title))
+def _alphas(groups: Groups) -> Iterator[Drawing]:
+    for title, same in _by_benchmark(keep(groups, _has_sticks_of_layers)):
+        above = {style: _pooled(group, _first_layers(alphas)) for style, group in series(same)}
+        below = {style: _pooled(group, _first_layers(active)) for style, group in series(same)}
+        yield Drawing(title, _noted(figures.alpha_and_masks(above, below), groups, title))
 
 
-def _alphas(runs: Runs) -> Iterator[Drawing]:
-    stored = [run for run in runs if run.finished and len(run.alphas()) > 1 and run.method in ("ibnn", "bscl")]
-    for title, methods in _by_benchmark(stored):
-        alphas = {name: _pooled(each, lambda run: [sets[0] for sets in run.alphas()]) for name, each in methods.items()}
-        active = {name: _pooled(each, lambda run: [one[0] for one in run.active()]) for name, each in methods.items()}
-        yield Drawing(title, _noted(figures.alpha_and_masks(alphas, active), runs, title))
+def _matrices(groups: Groups) -> Iterator[Drawing]:
+    for title, matrices in _accuracies(groups):
+        yield Drawing(title, _noted(figures.accuracy_matrices(matrices), groups, title))
 
 
-def _matrices(runs: Runs) -> Iterator[Drawing]:
-    for title, methods in _by_benchmark(_sequences(runs)):
-        matrices = {key: np.stack([run.matrix for run in each]) for key, each in _series(methods).items()}
-        yield Drawing(title, _noted(figures.accuracy_matrices(matrices), runs, title))
+def _tasks(groups: Groups) -> Iterator[Drawing]:
+    for title, matrices in _accuracies(groups):
+        yield Drawing(title, _noted(figures.task_accuracies(matrices), groups, title))
 
 
-def _tasks(runs: Runs) -> Iterator[Drawing]:
-    for title, methods in _by_benchmark(_sequences(runs)):
-        matrices = {key: np.stack([run.matrix for run in each]) for key, each in _series(methods).items()}
-        yield Drawing(title, _noted(figures.task_accuracies(matrices), runs, title))
+def _accuracies(groups: Groups) -> Iterator[tuple[str, dict[Look, np.ndarray]]]:
+    for title, same in _by_benchmark(keep(groups, lambda run: len(run.matrix) > 1)):
+        yield title, {style: np.stack([run.matrix for run in group.records]) for style, group in series(same)}
 
 
-def _widths(runs: Runs) -> Iterator[Drawing]:
-    for title, methods in _by_benchmark(_sequences(runs)):
-        vcl = group(methods.get("vcl", []), lambda run: run.widths[0])
-        if len(vcl) > 1 and "ibnn" in methods:
-            accuracies = {width: [run.number("acc") for run in each] for width, each in vcl.items()}
-            figure = figures.width_study(accuracies, [run.number("acc") for run in methods["ibnn"]])
-            yield Drawing(title, _noted(figure, runs, title))
+def _widths(groups: Groups) -> Iterator[Drawing]:
+    chosen, own = RIVALS
+    for title, same in _by_benchmark(with_variants(keep(groups, lambda run: len(run.matrix) > 1))):
+        sized = [group for group in same if shown_method(group) == chosen and group.widths]
+        rivals = _by(sized, lambda group: (group.variant, len(group.widths), group.evaluated_on))
+        pairs = [
+            ({group.widths[0]: group.values("acc") for group in widths}, style, group.values("acc"))
+            for widths in rivals.values()
+            if len(widths) > 1
+            for style, group in series(group for group in same if shown_method(group) == own)
+        ]
+        for number, (by_width, style, accuracies) in enumerate(pairs):
+            figure = figures.width_study(look(chosen), by_width, style, accuracies)
+            yield Drawing(f"{title}-{number + 1}" if number else title, _noted(figure, groups, title))
 
 
-def _seconds(runs: Runs) -> Iterator[Drawing]:
-    for title, methods in _by_benchmark([run for run in runs if run.finished]):
-        series = _series(methods).items()
-        times = {key: np.array([run.number("seconds_per_task") for run in each]) for key, each in series}
-        yield Drawing(title, _noted(figures.training_time(times), runs, title))
+def _seconds(groups: Groups) -> Iterator[Drawing]:
+    for title, same in _by_benchmark(keep(groups, lambda run: (run.result or {}).get("seconds_per_task"))):
+        times = {
+            style: np.array([numbers["seconds_per_task"] for numbers in group.finished])
+            for style, group in series(same)
+        }
+        yield Drawing(title, _noted(figures.training_time(times), groups, title))
 
 
-def _reliability(runs: Runs) -> Iterator[Drawing]:
-    for title, methods in _by_benchmark([run for run in runs if run.finished]):
-        found = _stored(methods, lambda one: (one.probabilities, one.targets))
-        if found:
-            yield Drawing(title, _noted(figures.reliability_diagram(found), runs, title))
+def _reliability(groups: Groups) -> Iterator[Drawing]:
+    for title, found in _stored(groups, lambda said: (said.probabilities, said.targets)):
+        yield Drawing(title, _noted(figures.reliability_diagram(found), groups, title))
 
 
-def _entropy(runs: Runs) -> Iterator[Drawing]:
-    for title, methods in _by_benchmark([run for run in runs if run.finished]):
-        found = _stored(methods, lambda one: (one.known, one.ood))
-        if found:
-            yield Drawing(title, _noted(figures.entropy_histograms(found), runs, title))
+def _entropy(groups: Groups) -> Iterator[Drawing]:
+    for title, found in _stored(groups, lambda said: (said.known, said.ood)):
+        yield Drawing(title, _noted(figures.entropy_histograms(found), groups, title))
+
+
+Pair = tuple[np.ndarray | None, np.ndarray | None]
 
 
 def _stored(
-    methods: dict[str, list[StoredRun]], pair: Callable[[Predictions], tuple[np.ndarray | None, np.ndarray | None]]
-) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Two arrays of every method, joined over the runs that stored both."""
-    found = {}
-    for name, same in methods.items():
-        pairs = [pair(read_predictions(run.folder)) for run in same]
-        full = [(one, other) for one, other in pairs if one is not None and other is not None]
-        if full:
-            found[name] = (np.concatenate([one for one, _ in full]), np.concatenate([other for _, other in full]))
-    return found
+    groups: Groups, pair: Callable[[Predictions], Pair]
+) -> Iterator[tuple[str, dict[Look, tuple[np.ndarray, np.ndarray]]]]:
+    """Two arrays of every series, joined over the runs that stored both."""
+    for title, same in _by_benchmark(keep(groups, lambda run: run.predictions)):
+        found = {}
+        for style, group in series(same):
+            pairs = [pair(join_tasks(run.predictions)) for run in group.records]
+            full = [(first, second) for first, second in pairs if first is not None and second is not None]
+            if full:
+                found[style] = tuple(np.concatenate(part) for part in zip(*full, strict=True))
+        if found:
+            yield title, found
 
 
-MAKERS: dict[str, tuple[Callable[[Runs], Iterator[Drawing]], str]] = {
+MAKERS: dict[str, tuple[Callable[[Groups], Iterator[Drawing]], str]] = {
     "pruning-curves": (_pruning, "pruned runs: 'hibnn prune' them first"),
     "pruning-depth": (_depth, "pruned runs of several depths on one data set"),
     "active-neurons-by-layer": (_layers, "finished ibnn or hibnn runs of at least two layers"),
@@ -157,55 +180,67 @@ MAKERS: dict[str, tuple[Callable[[Runs], Iterator[Drawing]], str]] = {
     "accuracy-matrices": (_matrices, "finished runs of several tasks"),
     "training-time": (_seconds, "finished runs"),
     "reliability": (_reliability, "finished runs with stored predictions"),
-    "entropy": (_entropy, "finished runs with stored predictions for a out-of-distribution data set (--ood)"),
+    "entropy": (_entropy, "finished runs with stored predictions for an out-of-distribution data set (--ood)"),
 }
 """Every figure: how it is made from runs, and what it needs."""
 
 
-def _by_benchmark(runs: Runs) -> Iterator[tuple[str, dict[str, list[StoredRun]]]]:
-    """Runs of one benchmark and scenario, by method, with the name of both."""
-    for title, same in group(runs, _title).items():
-        yield title, by_method(same)
+def _by_benchmark(groups: Groups) -> Iterator[tuple[str, list[Group]]]:
+    """Groups of one benchmark and scenario, with the name of both."""
+    yield from _by(groups, _title).items()
 
 
-def _title(run: StoredRun) -> str:
-    """What runs of one figure have in common; how they were judged is named where it is not the usual way."""
-    parts = [run.dataset, run.scenario]
-    if run.config["granularity"] != "sample":
-        parts.append(run.config["granularity"].replace(":", "-"))
-    return "-".join(parts if run.config["evaluate_on"] == "test" else [*parts, run.config["evaluate_on"]])
-
-
-def _pruned(runs: Runs) -> list[StoredRun]:
-    return [run for run in runs if run.finished and read_study(run.folder) is not None]
-
-
-def _deep(runs: Runs) -> list[StoredRun]:
-    return [run for run in runs if run.finished and run.active() and len(run.active()[-1]) > 1]
-
-
-def _sequences(runs: Runs) -> list[StoredRun]:
-    return [run for run in runs if run.finished and len(run.matrix) > 1]
-
-
-def _series(methods: dict[str, list[StoredRun]]) -> dict[Series, list[StoredRun]]:
-    """Runs by method, and by width where a method has several."""
-    found: dict[Series, list[StoredRun]] = {}
-    for method, same in methods.items():
-        widths = group(same, lambda run: run.widths)
-        for width, each in sorted(widths.items()):
-            found[method, width[0] if len(widths) > 1 else None] = each
+def _by(groups: Iterable[Group], key: Callable[[Group], Key]) -> dict[Key, list[Group]]:
+    found: dict[Key, list[Group]] = {}
+    for group in groups:
+        found.setdefault(key(group), []).append(group)
     return found
 
 
-def _pooled(runs: Runs, counts: Callable[[StoredRun], list[np.ndarray]]) -> list[np.ndarray]:
+def _title(group: Group) -> str:
+    """What the groups of one figure have in common; how they were judged is named where it is not the usual way."""
+    changed = group.members[0].record.changed
+    unusual = [str(changed[name]).replace(":", "-") for name in ("granularity", "evaluate_on") if name in changed]
+    return "-".join([group.dataset, group.scenario, *unusual])
+
+
+def _records(groups: Groups) -> list[RunRecord]:
+    return [record for group in groups for record in group.records]
+
+
+def _is_deep(run: RunRecord) -> bool:
+    return bool(active(run)) and len(active(run)[-1]) > 1
+
+
+def _has_sticks_of_layers(run: RunRecord) -> bool:
+    """Whether every layer has sticks of its own, and several tasks left theirs."""
+    return len(alphas(run)) > 1 and bool(active(run)) and len(alphas(run)[0]) == len(active(run)[0])
+
+
+def _first_layers(part: Callable[[RunRecord], list[list[np.ndarray]]]) -> Callable[[RunRecord], list[np.ndarray]]:
+    return lambda run: [layers[0] for layers in part(run)]
+
+
+def _pooled(group: Group, counts: Callable[[RunRecord], list[np.ndarray]]) -> list[np.ndarray]:
     """The arrays of all runs, joined place by place."""
-    return [np.concatenate(parts) for parts in zip(*(counts(run) for run in runs), strict=True)]
+    return [np.concatenate(parts) for parts in zip(*(counts(run) for run in group.records), strict=True)]
 
 
-def _noted(figure: Figure, runs: Runs, title: str) -> Figure:
+def _noted(figure: Figure, groups: Groups, title: str) -> Figure:
     """The figure with a line on what is unfinished in its benchmark."""
-    note = unfinished_note([run for run in runs if _title(run) == title])
+    note = unfinished_note([group for group in groups if _title(group) == title])
     if note:
         figure.supxlabel(note, fontsize=7, color=GREY)
     return figure
+
+
+def unfinished_note(groups: Groups) -> str:
+    """Which runs are left out because they are unfinished, or nothing."""
+    seeds: dict[str, list[int]] = {}
+    for group in sorted(groups, key=method_order):
+        if group.waiting:
+            seeds.setdefault(method_title(shown_method(group)), []).extend(
+                member.record.seed for member in group.waiting
+            )
+    parts = [f"{name} seed {', '.join(map(str, numbers))}" for name, numbers in seeds.items()]
+    return f"unfinished and not shown: {'; '.join(parts)}" if parts else ""

@@ -14,12 +14,6 @@ from matplotlib.figure import Figure
 
 from hibnn.errors import unknown
 from hibnn.files.atomic import atomic_write
-from hibnn.learners.method import BLACK as BLACK
-from hibnn.learners.method import BLUE as BLUE
-from hibnn.learners.method import GREEN as GREEN
-from hibnn.learners.method import GREY as GREY
-from hibnn.learners.method import ORANGE as ORANGE
-from hibnn.learners.method import PURPLE as PURPLE
 from hibnn.learners.method import Look
 from hibnn.learners.registry import methods
 
@@ -47,9 +41,6 @@ RULES: dict[Any, Any] = {
 }
 """The look of all figures; text in SVG and PDF stays text."""
 Arguments = ParamSpec("Arguments")
-
-
-OTHER = Look("")
 
 
 def looks() -> dict[str, Look]:

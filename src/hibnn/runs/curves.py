@@ -1,9 +1,7 @@
-"""Curves in a line of text: eight heights, lowest value to highest."""
+"""Curves in a line of text, for `hibnn show`: eight heights, lowest value to highest."""
 
-import json
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 from hibnn.runs.record import finite
@@ -23,21 +21,6 @@ def sparkline(values: Sequence[float | None], width: int = WIDTH) -> str:
     return "".join(
         " " if point is None else HEIGHTS[round(top * (point - low) / span) if span else top // 2] for point in points
     )
-
-
-def read_metrics(path: Path) -> list[dict[str, Any]]:
-    """The lines of a metrics file; a last line that was cut short is left out, and so is a missing file."""
-    if not path.exists():
-        return []
-    rows = []
-    for line in path.read_text(errors="replace").splitlines():
-        try:
-            row = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(row, dict):
-            rows.append(row)
-    return rows
 
 
 def series(rows: Sequence[dict[str, Any]]) -> dict[str, list[float | None]]:

@@ -3,8 +3,6 @@
 Every field is checked and brought to its type when an experiment is made, so it is the same from Python, TOML and JSON.
 """
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -19,6 +17,7 @@ from hibnn.learners.network import NetworkOptions
 from hibnn.plugins import PATHS, check_plugins, load_plugin, plugins_of
 from hibnn.registry import Plugin
 from hibnn.runs.protocol import EvaluationProtocol
+from hibnn.runs.setting import digest_of
 from hibnn.tasks.density.density import DensityOptions
 
 
@@ -90,21 +89,18 @@ class Experiment(EvaluationProtocol):
 
     @property
     def digest(self) -> str:
-        """A hash of the content: equal experiments have equal digests.
+        """A hash of the content: equal experiments have equal digests."""
+        return digest_of(self._content())
 
-        Only what differs from the defaults counts beside method, benchmark, scenario and options, so that a field that
-        is added later changes no digest; nor does what concerns the inference of tasks count where none is inferred and
-        no density is learned. A file of data counts by its content and not by the folder it lies in.
+    def _content(self) -> dict[str, Any]:
+        """What differs from the defaults, beside method, benchmark, scenario and options.
+
+        So a field that is added later changes no digest. A file of data counts by its content and not by the folder it
+        lies in.
         """
         plain = self.as_json()
         content = {field.name: plain[field.name] for field in fields(self) if plain[field.name] != field.default}
-        content["dataset"] = Path(self.dataset).name
-        if self.task_inference != "density":
-            content = {name: value for name, value in content.items() if not name.startswith("density_")}
-        if self.scenario is Scenario.TASK and self.task_inference != "density":
-            content = {name: value for name, value in content.items() if name not in ("task_inference", "mixing")}
-        text = json.dumps(content, sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return content | {"dataset": Path(self.dataset).name}
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For other processes, where plug-ins come first: the options may be of a class that is defined in one."""

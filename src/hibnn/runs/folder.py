@@ -1,8 +1,8 @@
 """A run's folder.
 
-    config.json   the experiment, its digest and the version of hibnn      lock              held while it runs
+    config.json   the experiment, its digest, what differs from defaults   lock              held while it runs
     env.json      versions, machine, threads, device, commit               metrics.jsonl      a line an epoch and a task
-    status.json   pending, running, done, diverged or failed               structure.safetensors    masks of each task
+    status.json   what is becoming of it (`status.Status`)                 structure.safetensors    masks of each task
     checkpoint.safetensors, checkpoint.previous.safetensors                while it is unfinished
     result.json, model.safetensors, predictions.safetensors                once it is done; result.json is written last
 
@@ -21,6 +21,7 @@ from hibnn.benchmarks import Benchmark
 from hibnn.errors import UserError
 from hibnn.files.atomic import atomic_write, read_json, write_json, writing_to
 from hibnn.learners import State
+from hibnn.runs.changes import changed_fields
 from hibnn.runs.checkpoint import read_state, write_state
 from hibnn.runs.environment import environment
 from hibnn.runs.experiment import Experiment
@@ -112,7 +113,8 @@ class RunFolder:
                 (self.path / name).unlink(missing_ok=True)
 
     def _write_config(self, experiment: Experiment) -> None:
-        content = experiment.as_json() | {"hibnn": __version__, "experiment": experiment.digest}
+        beside = {"hibnn": __version__, "experiment": experiment.digest, "changed": changed_fields(experiment)}
+        content = experiment.as_json() | beside
         write_json(self.path / "config.json", content)
 
 

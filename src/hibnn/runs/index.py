@@ -1,16 +1,16 @@
-"""All runs below a folder, fast: an index of JSON lines remembers each run's record and the state of its files.
+"""All runs below folders; for one folder fast, by an index of JSON lines that remembers what its files say.
 
-    {"format": 1, "hibnn": "0.1.0", "defaults": {...}}                   the first line
-    {"run": "core/ibnn-...", "state": [[mtime, size, inode], ...], "record": {...}}
+    {"format": 2, "hibnn": "0.1.0"}                                      the first line
+    {"run": "core/ibnn-...", "state": [[mtime, size, inode], ...], "record": [config, result, status, message, setting]}
 
 Every call looks at each run folder (names, times, sizes) but opens only files that are new or differ. A damaged index,
 or one of another version, is made again. There is none where the folder cannot be written, nor in a run's own folder.
 """
 
 import contextlib
+import gc
 import json
 import os
-import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,41 +18,53 @@ from typing import Any
 from hibnn import __version__
 from hibnn.errors import UserError
 from hibnn.files.atomic import atomic_write
-from hibnn.runs.record import FILES, Defaults, Record, read_record
+from hibnn.runs.record import FILES, RunRecord, read_record
+from hibnn.runs.status import Status
 
 NAME = ".hibnn-index.jsonl"
-FORMAT = 1
-STILL = 60.0
-"""Seconds without a sign of life after which a running run counts as interrupted."""
+HEADER = {"format": 2, "hibnn": __version__}
 State = list[list[int] | None]
-Entry = tuple[State, Record | None]
+Stored = list[Any] | None
 Track = Callable[[list[str]], Iterable[str]]
 
 
-def results(path: str | Path, *, track: Track = iter) -> list[Record]:
+def results(path: str | Path, *, track: Track = iter) -> list[dict[str, Any]]:
     """One flat record for every run in or below a folder, ready for `pandas.DataFrame`.
 
     `track` may wrap the list of run folders that must be read, to show progress.
     """
-    root = Path(path)
-    if not root.is_dir():
-        raise UserError(f"there is no folder {root}: name one that holds runs.")
+    return [{"run": run, **record.row()} for run, record in indexed_records(Path(path), track).items()]
+
+
+def indexed_records(root: Path, track: Track = iter) -> dict[str, RunRecord]:
+    """Every run in or below a folder, by its name from there; an index is kept in the folder."""
     states = dict(sorted(find_runs(root)))
-    defaults, known = _read(root / NAME)
+    known = _read(root / NAME)
     entries = {run: known[run] for run, state in states.items() if run in known and known[run][0] == state}
     missing = [run for run in states if run not in entries]
     for run in track(missing):
-        present = [name for name, state in zip(FILES, states[run], strict=True) if state is not None]
-        entries[run] = states[run], read_record(root / run, present, defaults)
+        entries[run] = states[run], _stored(root / run, states[run])
     if "." not in states and (missing or len(known) != len(states)):
-        _write(root / NAME, defaults, entries)
-    return [
-        {"run": run, **record, **_still(*entries[run])} for run in states if (record := entries[run][1]) is not None
-    ]
+        _write(root / NAME, entries)
+    found = ((run, *entries[run]) for run in states)
+    return {run: _record(root / run, state, stored) for run, state, stored in found if stored is not None}
+
+
+def records_below(folders: Iterable[Path]) -> list[RunRecord]:
+    """Every run in or below some folders, each once, in the order of their names; no index is read or written."""
+    found: dict[Path, RunRecord] = {}
+    for folder in folders:
+        for run, _ in sorted(find_runs(folder)):
+            record = read_record(folder / run)
+            if record is not None:
+                found.setdefault(record.folder.resolve(), record)
+    return list(found.values())
 
 
 def find_runs(root: Path) -> Iterator[tuple[str, State]]:
     """Folders with a run's files and the state of these, named from the root; hidden folders are passed over."""
+    if not root.is_dir():
+        raise UserError(f"there is no folder {root}: name one that holds runs.")
     waiting = [""]
     while waiting:
         folder = waiting.pop()
@@ -68,33 +80,40 @@ def find_runs(root: Path) -> Iterator[tuple[str, State]]:
             yield folder or ".", state
 
 
-def _still(state: State, record: Record | None) -> dict[str, str]:
-    """A run that says it is running touches its status file every few seconds; one that does not was interrupted."""
+def _stored(folder: Path, state: State) -> Stored:
+    """What the index remembers of a run; None if the folder holds none of ours."""
+    present = [name for name, facts in zip(FILES, state, strict=True) if facts is not None]
+    record = read_record(folder, present)
+    return None if record is None else [record.config, record.result, record.said, record.message, record.setting]
+
+
+def _record(folder: Path, state: State, stored: list[Any]) -> RunRecord:
+    config, result, said, message, setting = stored
     touched = state[FILES.index("status.json")]
-    if record is None or record["status"] != "running" or touched is None:
-        return {}
-    if time.time() - touched[0] / 1e9 < STILL:
-        return {}
-    return {"status": "pending", "reason": "it was interrupted: start it again and it goes on"}
+    record = RunRecord(folder, config, result, Status(said), message, touched[0] / 1e9 if touched else 0.0)
+    vars(record)["setting"] = setting  # a cached property: hashing ten thousand configurations anew takes half a second
+    return record
 
 
-def _read(path: Path) -> tuple[Defaults, dict[str, Entry]]:
+def _read(path: Path) -> dict[str, tuple[State, Stored]]:
     """What the index knows; nothing if it is absent, damaged, or of another version."""
+    collecting = gc.isenabled()
+    gc.disable()  # nothing here is garbage, and looking for it among ten thousand records doubles the time
     try:
         with path.open() as file:
-            header = json.loads(next(file))
-            if (header["format"], header["hibnn"]) != (FORMAT, __version__):
-                return Defaults(), {}
-            entries = {line["run"]: (line["state"], line["record"]) for line in map(json.loads, file)}
-            return Defaults(header["defaults"]), entries
+            if json.loads(next(file)) != HEADER:
+                return {}
+            return {line["run"]: (line["state"], line["record"]) for line in map(json.loads, file)}
     except (OSError, ValueError, KeyError, TypeError, StopIteration):
-        return Defaults(), {}
+        return {}
+    finally:
+        if collecting:
+            gc.enable()
 
 
-def _write(path: Path, defaults: Defaults, entries: dict[str, Entry]) -> None:
+def _write(path: Path, entries: dict[str, tuple[State, Stored]]) -> None:
     """Store the index, unless the folder cannot be written."""
-    header: dict[str, Any] = {"format": FORMAT, "hibnn": __version__, "defaults": defaults.known}
     with contextlib.suppress(OSError), atomic_write(path) as temporary, temporary.open("w") as file:
-        file.write(json.dumps(header) + "\n")
-        for run, (state, record) in entries.items():
-            file.write(json.dumps({"run": run, "state": state, "record": record}) + "\n")
+        file.write(json.dumps(HEADER) + "\n")
+        for run, (state, stored) in entries.items():
+            file.write(json.dumps({"run": run, "state": state, "record": stored}) + "\n")

@@ -19,6 +19,7 @@ from hibnn.runs.status import Status, host, raw_status
 
 LOCK = "lock"
 HEARTBEAT, STILL = 10.0, 60.0
+"""Seconds between two signs of life of a run, and seconds without one after which it was interrupted."""
 
 
 @contextmanager
@@ -41,27 +42,6 @@ def run_lock(folder: Path, patience: float = 0.0) -> Iterator[None]:
             yield
     finally:
         lock.release()
-
-
-def is_held(folder: Path) -> bool:
-    """Whether a process is at work on the run now."""
-    if not (folder / LOCK).exists():
-        return False
-    try:
-        with FileLock(folder / LOCK).acquire(timeout=0):
-            return _runs_on_another_machine(folder)
-    except (Timeout, OSError):
-        return True
-
-
-def status_of(folder: Path) -> Status:
-    """What is becoming of a run; one that says it is running while nobody holds its lock waits to be taken up again."""
-    if (folder / "result.json").exists():
-        return Status.DONE
-    said = raw_status(folder).get("status")
-    if said not in list(Status) or (said == Status.RUNNING and not is_held(folder)):
-        return Status.PENDING
-    return Status(said)
 
 
 def busy(folder: Path) -> BusyError:

@@ -1,6 +1,5 @@
 """Judge a finished run again: another scenario, granularity or score, without training anew."""
 
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,10 +36,6 @@ def load_run(
     return experiment, tasks, model
 
 
-READ_OUT = re.compile(r"(task|domain|class)-(sample|task|batch-\d+)\.json")
-"""Names of stored read-outs: scenario and granularity."""
-
-
 def stored_read_out(
     folder: Path, scenario: Scenario, granularity: str, task_inference: str = "entropy"
 ) -> dict[str, Any]:
@@ -50,11 +45,6 @@ def stored_read_out(
     if not path.exists():
         write_json(path, read_out(folder, scenario, granularity, task_inference=task_inference))
     return read_json(path)
-
-
-def stored_read_outs(folder: Path) -> list[dict[str, Any]]:
-    """Every read-out by entropy, as the paper has it, kept beside a run's result."""
-    return [read_json(path) for path in sorted(folder.glob("*.json")) if READ_OUT.fullmatch(path.name)]
 
 
 def read_out(

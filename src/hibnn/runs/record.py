@@ -1,126 +1,185 @@
-"""A run folder as one flat record: what was run, how far it came and why no further, and what came out.
+"""A run folder, read: the only reader, and the only rule for what a run's status is.
 
-A record holds plain values under plain names: `run` (the folder), `status` with its `reason`, the settings,
-the options of the method, every number of the result, `changed` (what differs from the defaults) and `setting` (a hash
-of everything but the seed). What is not known is None, never zero.
+`hibnn runs`, `show`, `compare`, `figures`, `tables`, `report` and `watch` all work on these records. Nothing here
+imports torch, and a folder that cannot be understood is a record that says why, so that it costs nobody else's numbers.
 
-    status    done, running, pending, diverged, failed: as the run says; unfinished: it says nothing and has no result;
-              damaged: a file cannot be read, or belongs to another run
+    done           result.json, which is written last, fits config.json
+    interrupted    status.json says running, but its run has given no sign of life for a minute
+    damaged        a file cannot be read, or files do not belong together
+    others         as status.json says; pending where it says nothing
 """
 
-import hashlib
 import json
 import math
+import re
+import time
 from collections.abc import Collection
-from dataclasses import asdict
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from hibnn.errors import UserError
 from hibnn.files.atomic import read_json
+from hibnn.runs.lock import STILL
+from hibnn.runs.setting import plain, setting_of, words
+from hibnn.runs.status import Status
 
-Record = dict[str, Any]
+if TYPE_CHECKING:
+    import numpy as np
 
 FILES = ("config.json", "result.json", "status.json")
-SETTINGS = ("method", "dataset", "scenario", "granularity", "seed", "score", "heads", "tasks", "evaluate_on", "ood")
-USUAL = {"score": "predictive", "heads": "auto", "tasks": None, "evaluate_on": "test", "ood": None}
-METRICS = (
-    *("acc", "bwt", "fwt", "forgetting", "average_incremental_accuracy", "task_inference_accuracy", "ece", "nll"),
-    *("gibbs_accuracy", "ood_auroc", "acc_label", "acc_label_and_task", "parameters", "seconds"),
+SHARES = (
+    *("acc", "bwt", "fwt", "forgetting", "average_incremental_accuracy", "task_inference_accuracy", "within_task"),
+    *("ece", "gibbs_accuracy", "ood_auroc", "acc_label", "acc_label_and_task"),
 )
+"""Metrics that are shown in percent."""
+METRICS = (*SHARES, "nll", "parameters", "inference_parameters", "seconds")
+IDENTITY = ("method", "dataset", "scenario", "granularity", "task_inference", "seed")
+READ_OUT = re.compile(r"(task|domain|class)-(sample|task|batch-\d+)(-[a-z-]+)?\.json")
+"""Names of read-outs kept beside a result: scenario, granularity, and what told the task unless it is the entropy."""
+TAIL = 65_536
+"""How much of the end of metrics.jsonl is read to see how far a run has come."""
 
 
-class Defaults:
-    """Default options by method, data set and scenario; kept as plain values, because looking them up needs torch."""
+@dataclass(frozen=True)
+class RunRecord:
+    """One run: where it lies, what was asked for, what came out (None: it is not done), and what its files say.
 
-    def __init__(self, known: dict[str, dict[str, Any]] | None = None) -> None:
-        self.known = known or {}
+    `said` and `message` are what the files say of the run, `touched` when status.json was last written or touched.
+    """
 
-    def of(self, config: Record) -> dict[str, Any]:
-        """The default options of what a configuration runs; nothing for methods and data sets we do not know."""
-        key = "/".join(str(config.get(name)) for name in ("method", "dataset", "scenario"))
-        if key not in self.known:
-            self.known[key] = _default_options(config)
-        return self.known[key]
+    folder: Path
+    config: dict[str, Any]
+    result: dict[str, Any] | None
+    said: Status
+    message: str = ""
+    touched: float = 0.0
+
+    @property
+    def method(self) -> str:
+        return self.config["method"]
+
+    @property
+    def dataset(self) -> str:
+        return self.config["dataset"]
+
+    @property
+    def scenario(self) -> str:
+        return self.config["scenario"]
+
+    @property
+    def seed(self) -> int:
+        return self.config["seed"]
+
+    @property
+    def changed(self) -> dict[str, Any]:
+        """What differs from the defaults, as the run stored it when it was made."""
+        return self.config.get("changed") or {}
+
+    @property
+    def finished(self) -> bool:
+        return self.result is not None
+
+    @cached_property
+    def setting(self) -> str:
+        """The key of everything but the seed that decides the numbers."""
+        return setting_of(self.config)
+
+    @cached_property
+    def status(self) -> Status:
+        """What is becoming of the run; one that says it is running touches status.json every few seconds."""
+        silent = self.said is Status.RUNNING and time.time() - self.touched > STILL
+        return Status.INTERRUPTED if silent else self.said
+
+    @property
+    def reason(self) -> str:
+        """Why the run is not done, as far as that is known."""
+        if self.status is Status.INTERRUPTED and self.said is Status.RUNNING:
+            since = f"{datetime.fromtimestamp(self.touched, UTC):%Y-%m-%d %H:%M UTC}"
+            return f"no sign of life since {since}: the same command goes on with it"
+        return self.message
+
+    def row(self) -> dict[str, Any]:
+        """Plain values under plain names: status, settings, options, metrics; what is not known is None."""
+        own = {name: value for name, value in self.config.items() if name not in ("options", "hibnn", "experiment")}
+        options, numbers = self.config.get("options"), self.result or {}
+        units = numbers.get("active_units")
+        return {
+            "status": str(self.status),
+            "reason": self.reason or None,
+            **dict.fromkeys(IDENTITY),
+            **{name: plain(value) for name, value in own.items()},
+            **{name: plain(value) for name, value in (options if isinstance(options, dict) else {}).items()},
+            **{name: finite(numbers.get(name)) for name in METRICS},
+            "active_units": finite(sum(units)) if units else None,
+            "changed": words(self.changed),
+            "setting": self.setting,
+        }
+
+    @cached_property
+    def read_outs(self) -> tuple[dict[str, Any], ...]:
+        """How a finished run was judged besides its own result; files that make no sense are passed over."""
+        paths = sorted(self.folder.glob("*.json")) if self.finished else []
+        found = [_object(path)[0] for path in paths if READ_OUT.fullmatch(path.name)]
+        return tuple(content for content in found if is_share(content.get("acc")) and "scenario" in content)
+
+    @cached_property
+    def environment(self) -> dict[str, Any]:
+        """Where and with what it was made; empty if that was not stored."""
+        return _object(self.folder / "env.json")[0]
+
+    @cached_property
+    def metrics(self) -> list[dict[str, Any]]:
+        """The lines of metrics.jsonl that are whole."""
+        return _lines(self.folder / "metrics.jsonl")
+
+    @cached_property
+    def matrix(self) -> "np.ndarray":
+        """R[i, j] of a finished run, NaN where nothing was measured."""
+        import numpy as np
+
+        return np.array((self.result or {})["accuracy_matrix"], dtype=float)
+
+    @cached_property
+    def structure(self) -> "dict[str, np.ndarray]":
+        """What is stored of its masks and sticks; nothing for methods of fixed width."""
+        return _tensors(self.folder / "structure.safetensors")
+
+    @cached_property
+    def predictions(self) -> "dict[str, np.ndarray]":
+        """What it said of every test example, by task; nothing if that was not stored."""
+        return _tensors(self.folder / "predictions.safetensors")
+
+    @property
+    def progress(self) -> str:
+        """How far the run has come, from the last lines of its metrics; nothing if they do not say."""
+        lines = _lines(self.folder / "metrics.jsonl", TAIL)
+        if not lines or not isinstance(lines[-1].get("task"), int):
+            return ""
+        epoch = lines[-1].get("epoch")
+        where = f"task {lines[-1]['task'] + 1}" + (f", epoch {epoch + 1}" if isinstance(epoch, int) else " learned")
+        rows = [line["accuracies"] for line in lines if isinstance(line.get("accuracies"), list) and line["accuracies"]]
+        if not rows or any(finite(value) is None for value in rows[-1]):
+            return where
+        return f"{where}; accuracy so far {100 * sum(rows[-1]) / len(rows[-1]):.2f} % on tasks 1 to {len(rows[-1])}"
 
 
-def read_record(folder: Path, present: Collection[str] = FILES, defaults: Defaults | None = None) -> Record | None:
-    """The record of a run folder, given which of its files may be there; None if it is none of ours."""
-    contents: dict[str, dict[str, Any]] = {}
-    broken: list[str] = []
-    for name in present:
-        try:
-            contents[name] = _dictionary(read_json(folder / name))
-        except FileNotFoundError:
-            continue
-        except (ValueError, OSError) as error:
-            broken.append(f"{name} cannot be read ({error})")
-    config, result, status = (contents.get(name, {}) for name in FILES)
-    if not broken and not result and not status and "method" not in config:
+def read_record(folder: Path, present: Collection[str] = FILES) -> RunRecord | None:
+    """The run in a folder, given which of its files may be there; None if the folder holds none of ours."""
+    read = [_object(folder / name) if name in present else ({}, "") for name in FILES]
+    (config, result, status), flaws = (part for part in zip(*read, strict=True))
+    if not any((result, status, "method" in config, *flaws)):
         return None
-    if "config.json" not in contents and not broken:
-        broken.append("there is no config.json")
-    options = config.get("options")
-    if config and not isinstance(options, dict):
-        broken.append("config.json has no options")
-    config["options"] = options if isinstance(options, dict) else {}
-    word, reason = _status(config, result, status, broken)
-    numbers = result if word == "done" else {}
-    return {
-        "status": word,
-        "reason": reason,
-        **{name: config.get(name, result.get(name)) for name in SETTINGS},
-        **{name: _plain(value) for name, value in config["options"].items()},
-        **{name: finite(numbers.get(name)) for name in METRICS},
-        "active_units": finite(sum(numbers["active_units"])) if numbers.get("active_units") else None,
-        "changed": changed(config, defaults or Defaults()),
-        "setting": setting_of(config),
-    }
-
-
-def changed(config: Record, defaults: Defaults) -> str:
-    """What a configuration changes: options against the defaults, and settings against the usual ones."""
-    settings = {name: config[name] for name, usual in USUAL.items() if config.get(name, usual) != usual}
-    usual_options = defaults.of(config)
-    different = {name: value for name, value in config["options"].items() if value != usual_options.get(name, value)}
-    return " ".join(f"{name}={_plain(value)}" for name, value in (settings | different).items())
-
-
-def setting_of(config: Record) -> str:
-    """A hash of all that decides the numbers except the seed: runs that share it differ by their seed alone."""
-    content = {name: value for name, value in config.items() if name not in ("seed", "hibnn", "experiment")}
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
-
-
-def _status(config: Record, result: Record, status: Record, broken: list[str]) -> tuple[str, str | None]:
-    if broken:
-        return "damaged", "; ".join(broken)
-    if result and result.get("experiment") != config.get("experiment"):
-        return "damaged", "result.json belongs to another experiment than config.json"
-    if result:  # it is written last, so that it is there only if the run came to its end
-        known = finite(result.get("acc")) is not None
-        return ("done", None) if known else ("damaged", "result.json has no accuracy")
-    word = str(status.get("status") or "unfinished")
-    if word == "done":
-        return "damaged", "status.json says done, but there is no result.json"
-    return word, status.get("message") or ("there is no result.json" if word == "unfinished" else None)
-
-
-def _default_options(config: Record) -> dict[str, Any]:
-    from hibnn.benchmarks import Scenario
-    from hibnn.learners.presets import options_for
-
+    flaw = (
+        "; ".join(filter(None, flaws)) or _flaw_of_config(config) or (_flaw_of_result(result, config) if result else "")
+    )
+    said, message = (Status.DAMAGED, flaw) if flaw else _said(result, status)
     try:
-        options = options_for(config["method"], config["dataset"], scenario=Scenario.parse(config["scenario"]))
-    except (UserError, KeyError, AttributeError):
-        return {}
-    return json.loads(json.dumps(asdict(options)))
-
-
-def _dictionary(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise ValueError(f"it holds a {type(value).__name__}, not a table")
-    return value
+        touched = (folder / "status.json").stat().st_mtime
+    except OSError:
+        touched = 0.0
+    return RunRecord(folder, config, result if said is Status.DONE else None, said, message, touched)
 
 
 def finite(value: Any) -> float | None:
@@ -129,6 +188,85 @@ def finite(value: Any) -> float | None:
     return value if good else None
 
 
-def _plain(value: Any) -> Any:
-    """A list as a word, so that every value of a record is a single one."""
-    return "x".join(str(one) for one in value) or None if isinstance(value, list) else value
+def is_share(value: Any) -> bool:
+    """Whether a value from a file is a number from 0 to 1."""
+    return finite(value) is not None and 0 <= value <= 1
+
+
+def _said(result: dict[str, Any], status: dict[str, Any]) -> tuple[Status, str]:
+    """What a run's files say of it, if they can be understood."""
+    word = status.get("status", Status.PENDING)
+    if result:
+        return Status.DONE, ""
+    if word not in list(Status) or word == Status.DONE:
+        return Status.DAMAGED, f"status.json says {word}, but there is no result.json"
+    return Status(word), str(status.get("message") or ("" if status else "it has neither a result nor a status"))
+
+
+def _flaw_of_config(config: dict[str, Any]) -> str:
+    if not config:
+        return "there is no config.json"
+    for name in ("method", "dataset", "scenario"):
+        if not isinstance(config.get(name), str):
+            return f"config.json names no {name}"
+    good = isinstance(config.get("options"), dict) and isinstance(config.get("seed"), int)
+    return "" if good else "config.json has no options or no seed"
+
+
+def _flaw_of_result(result: dict[str, Any], config: dict[str, Any]) -> str:
+    matrix, units = result.get("accuracy_matrix"), result.get("active_units_per_task") or []
+    if result.get("experiment") != config.get("experiment"):
+        return "result.json belongs to another experiment than config.json"
+    if not is_share(result.get("acc")):
+        return "result.json has no accuracy between 0 and 1"
+    if not matrix or not _is_table(matrix) or any(len(row) != len(matrix) for row in matrix):
+        return "result.json has no square accuracy matrix"
+    if not all(value is None or is_share(value) for row in matrix for value in row):
+        return "the accuracy matrix holds more than numbers between 0 and 1"
+    known = [task for task in units if task is not None] if isinstance(units, list) else units
+    if not _is_table(known) or any(finite(value) is None for task in known for value in task):
+        return "result.json has neurons in use that are no lists of numbers"
+    return ""
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(row, list) for row in value)
+
+
+def _object(path: Path) -> tuple[dict[str, Any], str]:
+    """A JSON object and what is wrong with its file; empty where there is none."""
+    try:
+        content = read_json(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return {}, ""
+    except (OSError, ValueError) as error:
+        return {}, f"{path.name} cannot be read ({error})"
+    return (content, "") if isinstance(content, dict) else ({}, f"{path.name} holds no JSON object")
+
+
+def _lines(path: Path, tail: int | None = None) -> list[dict[str, Any]]:
+    """JSON objects, one a line; the first may be cut, the last half-written, and the file absent."""
+    try:
+        with path.open("rb") as file:
+            file.seek(0 if tail is None else max(0, path.stat().st_size - tail))
+            return [line for text in file.read().splitlines() if isinstance(line := _parsed(text), dict)]
+    except OSError:
+        return []
+
+
+def _parsed(text: bytes) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
+def _tensors(path: Path) -> "dict[str, np.ndarray]":
+    """The tensors of a file; none where it is absent or damaged, since a figure can do without."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    try:
+        return load_file(path)
+    except (OSError, SafetensorError):
+        return {}

@@ -15,14 +15,16 @@ from hibnn.files.atomic import read_json, write_json, writing_to
 
 
 class Status(StrEnum):
-    """A run waits or was interrupted, is under way, or has ended in one of four ways."""
+    """A run waits, is under way, was interrupted and can go on, or has ended in one of four ways; or cannot be read."""
 
     PENDING = "pending"
     RUNNING = "running"
+    INTERRUPTED = "interrupted"
     DONE = "done"
     DIVERGED = "diverged"
     GIVEN_UP = "given up"
     FAILED = "failed"
+    DAMAGED = "damaged"
 
 
 def host() -> str:
@@ -74,7 +76,7 @@ def _status_after(error: BaseException) -> Status:
         return Status.DIVERGED
     if isinstance(error, GivenUpError):
         return Status.GIVEN_UP
-    return Status.FAILED if isinstance(error, Exception) else Status.PENDING
+    return Status.FAILED if isinstance(error, Exception) else Status.INTERRUPTED
 
 
 def _sentence(error: BaseException) -> str:

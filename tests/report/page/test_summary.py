@@ -3,13 +3,17 @@
 import pytest
 
 from fabricated import fabricate, small_study
-from hibnn.report.page.collect import collect
-from hibnn.report.page.groups import group_records
-from hibnn.report.page.summary import Verdict, contenders, headline, paper_tables, verdict, wins
+from hibnn.report.contenders import contenders
+from hibnn.report.names import in_order
+from hibnn.report.page.summary import Verdict, headline, paper_tables, verdict, wins
+from hibnn.runs.groups import group_by_setting
+from hibnn.runs.index import records_below
+from hibnn.runs.status import Status
 
 
 def groups_of(folder):
-    return group_records(collect([folder]).records)
+    records = [record for record in records_below([folder]) if record.status is not Status.DAMAGED]
+    return in_order(group_by_setting(records, read_outs=True))
 
 
 def test_the_leaders_are_those_within_two_standard_errors_of_the_best(tmp_path):
@@ -33,8 +37,7 @@ def test_a_verdict_compares_with_two_standard_errors_of_the_paper(tmp_path, acc,
 
 def test_a_range_over_widths_is_level_inside_and_ours_is_its_median(tmp_path):
     for width, acc in ((10, 0.5), (50, 0.7), (100, 0.8)):
-        options = {"width": width, "depth": 1, "hidden": []}
-        fabricate(tmp_path / str(width), acc, method="ewc", options=options)
+        fabricate(tmp_path / str(width), acc, method="ewc", width=width)
     (ours,) = contenders(groups_of(tmp_path))
     assert ours.text == "70.00 (80.00, 50.00)"
     assert verdict(ours, {"median": "90", "maximum": "95", "minimum": "70"}) is Verdict.LEVEL
@@ -67,7 +70,7 @@ def test_the_headline_counts_wins_and_verdicts(tmp_path):
 
 def test_several_settings_of_one_method_compete_under_their_own_names(tmp_path):
     for width, acc in ((50, 0.7), (100, 0.8)):
-        fabricate(tmp_path / str(width), acc, options={"width": width, "depth": 1, "hidden": []})
+        fabricate(tmp_path / str(width), acc, width=width)
     assert [(one.label, one.text) for one in contenders(groups_of(tmp_path))] == [
         ("IBNN, 50", "70.00"),
         ("IBNN, 100", "80.00"),

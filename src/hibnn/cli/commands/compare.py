@@ -1,18 +1,20 @@
 """`hibnn compare`: do two methods differ by more than their seeds do?"""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import tyro
 
-from hibnn.cli.commands.runs import FRACTIONS, read_runs
+from hibnn.cli.commands.runs import read_runs
 from hibnn.errors import UserError, unknown
-from hibnn.runs.record import METRICS, USUAL, Record
-from hibnn.runs.select import select, values_by_seed
+from hibnn.evaluation.significance import compare, sentence
+from hibnn.runs.groups import Group, group_by_setting, tell_apart
+from hibnn.runs.record import METRICS, SHARES, RunRecord
+from hibnn.runs.select import select
 
-CELL = ("dataset", "scenario", "granularity")
 UNUSUAL = ("tasks", "evaluate_on")
+"""What is named, and must be equal, only where it is not the default."""
 
 
 @dataclass(frozen=True)
@@ -37,38 +39,35 @@ def main(arguments: list[str]) -> int:
     if parsed.metric not in METRICS:
         raise unknown("metric", parsed.metric, METRICS)
     records = select(read_runs(parsed.root), parsed.on)
-    cells = [_cells(select(records, words.split()), words) for words in (parsed.first, parsed.second)]
+    cells = [_cells(select(records, words.split()).values(), words) for words in (parsed.first, parsed.second)]
     shared = [key for key in cells[0] if key in cells[1]]
     if not shared:
         raise UserError(f"{parsed.first} and {parsed.second} have no data set and scenario in common in {parsed.root}.")
     for key in shared:
-        first, second = (values_by_seed(cell[key], parsed.metric) for cell in cells)
+        first, second = (cell[key].by_seed(parsed.metric) for cell in cells)
         print(f"{' '.join(key)}: {_sentence(parsed, first, second)}")
     return 0
 
 
-def _cells(records: Sequence[Record], words: str) -> dict[tuple[str, ...], list[Record]]:
+def _cells(records: Iterable[RunRecord], words: str) -> dict[tuple[str, ...], Group]:
     """Finished runs by what must be equal in a comparison; each must come from one setting, over seeds."""
-    cells: dict[tuple[str, ...], list[Record]] = {}
-    for record in records:
-        if record["status"] == "done":
-            unusual = (f"{name}={record[name]}" for name in UNUSUAL if record[name] != USUAL[name])
-            key = (*(str(record[name]) for name in CELL), *unusual)
-            cells.setdefault(key, []).append(record)
-    for members in cells.values():
-        settings = sorted({f"{record['method']} {record['changed'] or '(defaults)'}" for record in members})
-        if len({record["setting"] for record in members}) > 1:
+    cells: dict[tuple[str, ...], list[Group]] = {}
+    for group in group_by_setting(record for record in records if record.finished):
+        changed = group.members[0].record.changed
+        unusual = (f"{name}={changed[name]}" for name in UNUSUAL if name in changed)
+        granularity = str(group.config.get("granularity"))
+        cells.setdefault((group.dataset, group.scenario, granularity, *unusual), []).append(group)
+    for groups in cells.values():
+        if len(groups) > 1:
             raise UserError(
-                f"'{words}' stands for several settings on {members[0]['dataset']} ({'; '.join(settings)}): "
+                f"'{words}' stands for several settings on {groups[0].dataset} ({'; '.join(tell_apart(groups))}): "
                 "add filters until one is left."
             )
-    return cells
+    return {key: group for key, (group,) in cells.items()}
 
 
 def _sentence(parsed: CompareArguments, first: dict[int, float], second: dict[int, float]) -> str:
-    from hibnn.evaluation.significance import compare, sentence
-
     if not first.keys() & second.keys():
         return "no seed in common."
-    scale, unit = (100.0, " points") if parsed.metric in FRACTIONS else (1.0, "")
+    scale, unit = (100.0, " points") if parsed.metric in SHARES else (1.0, "")
     return sentence(parsed.first, parsed.second, compare(first, second), unit, scale)

@@ -9,8 +9,8 @@ import tyro
 from hibnn.errors import UserError
 from hibnn.progress import Bar
 from hibnn.report.gallery import draw_all
-from hibnn.report.runs import runs_below
 from hibnn.report.style import save_figure
+from hibnn.runs.index import records_below
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +29,7 @@ def main(arguments: list[str]) -> int:
     parsed = tyro.cli(FiguresArguments, prog="hibnn figures", args=arguments)
     if not parsed.runs:
         raise UserError("name at least one folder with runs.")
-    runs = runs_below(parsed.runs)
+    runs = records_below(parsed.runs)
     if not runs:
         raise UserError(f"there are no runs below {', '.join(map(str, parsed.runs))}.")
     missing = []

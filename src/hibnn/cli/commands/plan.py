@@ -1,12 +1,12 @@
 """What `hibnn sweep --dry-run` prints: every run with the time it should take, and the time until all are done."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
 from hibnn.progress import track
+from hibnn.runs.changes import changed_fields
 from hibnn.runs.experiment import Experiment
-from hibnn.runs.record import Defaults, changed
+from hibnn.runs.setting import words as changed_words
 from hibnn.sweeps.estimate import estimate, wall_clock
 from hibnn.sweeps.sweep import folder_of
 
@@ -15,11 +15,9 @@ def print_plan(experiments: Sequence[Experiment], out: Path, workers: int) -> No
     """Measure a few steps of each kind of run, and print what that comes to."""
     waiting = [experiment for experiment in experiments if not (folder_of(experiment, out) / "result.json").exists()]
     costs = estimate(waiting, lambda kinds: track(kinds, "measuring steps"))
-    defaults = Defaults()
     for experiment, cost in zip(waiting, costs, strict=True):
         words = (experiment.method, experiment.dataset, experiment.scenario, f"seed {experiment.seed}")
-        config = json.loads(json.dumps(experiment.as_json()))
-        print(*words, changed(config, defaults), f"about {duration(cost.total)}")
+        print(*words, changed_words(changed_fields(experiment)), f"about {duration(cost.total)}")
     done = len(experiments) - len(waiting)
     print(
         f"{len(waiting)} runs to do"

@@ -13,8 +13,10 @@ from hibnn.evaluation.pruning import GRID, Ranking, Removal
 from hibnn.evaluation.pruning.study import Study, write_study
 from hibnn.progress import Bar
 from hibnn.report.figures.pruning import pruning_curves
+from hibnn.report.series import pruning_studies
 from hibnn.report.style import format_of, save_figure
 from hibnn.runs.pruning import check_prunable, prune_run
+from hibnn.runs.record import read_record
 
 CONFIG = (tyro.conf.EnumChoicesFromValues,)
 
@@ -52,15 +54,14 @@ def main(arguments: list[str]) -> int:
     for folder in parsed.runs:
         check_prunable(folder)
     torch.set_num_threads(parsed.threads)
-    studies = []
     with Bar("pruning", len(parsed.runs) * len(parsed.rankings) * len(parsed.percentages)) as bar:
         for folder in parsed.runs:
             study = prune_run(folder, parsed.rankings, parsed.removal, parsed.percentages, parsed.draws, bar.advance)
             write_study(folder, study)
             Console().print(_table(study))
-            studies.append(study)
     if parsed.figure is not None:
-        save_figure(pruning_curves(studies), parsed.figure)
+        records = [record for folder in parsed.runs if (record := read_record(folder)) is not None]
+        save_figure(pruning_curves(pruning_studies(records)), parsed.figure)
         print(f"The picture is in {parsed.figure}.")
     return 0
 

@@ -1,4 +1,4 @@
-"""`hibnn report`: one page of HTML with everything stored runs say."""
+"""`hibnn report`: the HTML report of stored runs."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -11,10 +11,10 @@ from typing import Any, Literal
 import tyro
 
 from hibnn.errors import UserError
+from hibnn.evaluation.significance import mean_and_error
 from hibnn.files.atomic import atomic_write
 from hibnn.files.toml import to_toml
 from hibnn.progress import Bar
-from hibnn.runs.select import mean_and_error
 from hibnn.sweeps.engines import Engine, engine
 from hibnn.sweeps.space import Problem, read_problem
 from hibnn.sweeps.sweep import Outcome, sweep

@@ -12,12 +12,10 @@ from rich.table import Table
 
 from hibnn.cli.display import matrix_table
 from hibnn.errors import UserError
-from hibnn.files.atomic import read_json
-from hibnn.runs.curves import read_metrics, series, sparkline
-from hibnn.runs.index import results
-from hibnn.runs.record import METRICS, Record, read_record
-
-FILES = ("config", "env", "status", "result")
+from hibnn.runs.curves import series, sparkline
+from hibnn.runs.index import indexed_records
+from hibnn.runs.record import FILES, METRICS, RunRecord, read_record
+from hibnn.runs.status import raw_status
 
 
 @dataclass(frozen=True)
@@ -39,17 +37,14 @@ def main(arguments: list[str]) -> int:
     record = read_record(folder)
     if record is None:
         raise UserError(f"{folder} holds a config.json, but not a run's.")
-    contents = {name: _read(folder / f"{name}.json") for name in FILES}
-    rows = read_metrics(folder / "metrics.jsonl")
     if parsed.json:
-        print(json_module.dumps({"run": str(folder), **record, **contents, "metrics": rows}, indent=2))
+        print(json_module.dumps(_everything(record), indent=2))
         return 0
     console = Console(highlight=False)
-    _print_facts(console, folder, record, contents)
-    matrix = (contents["result"] or {}).get("accuracy_matrix") if record["status"] == "done" else None
-    if matrix:
-        _print_accuracies(console, matrix)
-    for name, values in series(rows).items():
+    _print_facts(console, record)
+    if record.result is not None:
+        _print_accuracies(console, record.result["accuracy_matrix"])
+    for name, values in series(record.metrics).items():
         numbers = [value for value in values if value is not None]
         console.print(f"{name:>12}  {sparkline(values)}  {numbers[0]:.4g} → {numbers[-1]:.4g}", markup=False)
     return 0
@@ -57,11 +52,11 @@ def main(arguments: list[str]) -> int:
 
 def find_run(text: str, root: Path) -> Path:
     """A run by its folder, or by a part of its name."""
-    if any((Path(text) / f"{name}.json").exists() for name in FILES):
+    if any((Path(text) / name).exists() for name in FILES):
         return Path(text)
     if not root.is_dir():
         raise UserError(f"{text} is no run folder, and there is no folder {root} to look for the name in (--root).")
-    names = [record["run"] for record in results(root)]
+    names = list(indexed_records(root))
     found = [name for name in names if name == text or name.endswith(f"/{text}")]
     found = found or [name for name in names if text in name]
     if not found:
@@ -72,20 +67,24 @@ def find_run(text: str, root: Path) -> Path:
     return root / found[0]
 
 
-def _print_facts(console: Console, folder: Path, record: Record, contents: dict[str, Any]) -> None:
-    reason = f", {record['reason']}" if record["reason"] else ""
-    settings = (f"{name} {record[name]}" for name in ("method", "dataset", "scenario", "granularity", "seed"))
-    numbers = (f"{name} {_number(record[name])}" for name in METRICS if record[name] is not None)
-    config = contents["config"] if isinstance(contents["config"], dict) else {}
-    state = contents["status"] if isinstance(contents["status"], dict) else {}
+def _everything(record: RunRecord) -> dict[str, Any]:
+    """The record's row, and its files under their names."""
+    files = {"config": record.config, "env": record.environment, "status": raw_status(record.folder)}
+    return {"run": str(record.folder), **record.row(), **files, "result": record.result, "metrics": record.metrics}
+
+
+def _print_facts(console: Console, record: RunRecord) -> None:
+    row, status = record.row(), raw_status(record.folder)
+    settings = (f"{name} {row[name]}" for name in ("method", "dataset", "scenario", "granularity", "seed"))
+    numbers = (f"{name} {_number(row[name])}" for name in METRICS if row[name] is not None)
     lines = {
-        "run": str(folder),
-        "status": f"{record['status']}{reason}",
+        "run": str(record.folder),
+        "status": ", ".join(filter(None, (record.status, record.reason))),
         "settings": ", ".join(settings),
-        "changed": record["changed"] or "nothing, all options at their defaults",
-        "options": _pairs(config.get("options")),
-        "environment": _pairs(contents["env"]) or "not recorded",
-        "times": _pairs({name: value for name, value in state.items() if name not in ("status", "message")}),
+        "changed": row["changed"] or "nothing, all options at their defaults",
+        "options": _pairs(record.config.get("options")),
+        "environment": _pairs(record.environment) or "not recorded",
+        "times": _pairs({name: value for name, value in status.items() if name not in ("status", "message")}),
         "result": ", ".join(numbers),
     }
     table = Table.grid(padding=(0, 2))
@@ -112,11 +111,3 @@ def _pairs(values: Any) -> str:
 
 def _number(value: float) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
-
-
-def _read(path: Path) -> Any:
-    """The content of a file, or None where there is none that can be read (its record says so)."""
-    try:
-        return read_json(path)
-    except (OSError, ValueError):
-        return None

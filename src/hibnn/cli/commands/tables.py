@@ -12,13 +12,15 @@ from hibnn.errors import UserError
 from hibnn.evaluation.evaluate import Granularity
 from hibnn.files.atomic import atomic_write
 from hibnn.progress import track
-from hibnn.report.outcomes import outcomes_of
-from hibnn.report.runs import StoredRun, runs_below
-from hibnn.report.tables.comparison import COMPARISONS, comparison_table
+from hibnn.report.names import has_several_heads
+from hibnn.report.tables.comparison import comparison_table
+from hibnn.report.tables.published import TABLES
 from hibnn.report.tables.table import WRITERS
+from hibnn.runs.groups import group_by_setting
+from hibnn.runs.index import records_below
 from hibnn.runs.readout import stored_read_out
-
-SEVERAL_HEADS = ("vcl", "ibnn", "hibnn", "den", "bscl")
+from hibnn.runs.record import RunRecord
+from hibnn.runs.status import Status
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +34,7 @@ class TablesArguments:
     formats: tuple[Literal["md", "tex", "csv"], ...] = ("md", "tex", "csv")
     """Markdown, LaTeX, CSV"""
     read_out: str | None = None
-    """first judge the task-scenario runs of vcl, ibnn, hibnn, den and bscl in the domain and class scenarios too, with
+    """first judge the task-scenario runs of methods that keep a head a task in the domain and class scenarios too, with
     this granularity (sample, batch:n or task); kept beside each run's result"""
 
 
@@ -41,27 +43,31 @@ def main(arguments: list[str]) -> int:
     parsed = tyro.cli(TablesArguments, prog="hibnn tables", args=arguments)
     if not parsed.runs:
         raise UserError("name at least one folder with runs.")
-    runs = runs_below(parsed.runs)
+    records = records_below(parsed.runs)
+    runs = [record for record in records if record.status is not Status.DAMAGED]
     if parsed.read_out is not None:
         _read_out(runs, parsed.read_out)
-    outcomes = outcomes_of(runs)
-    for comparison in COMPARISONS.values():
-        table = comparison_table(comparison, outcomes)
+    groups = group_by_setting(runs, read_outs=True)
+    for name in TABLES:
+        table = comparison_table(name, groups)
         for kind in parsed.formats:
-            path = parsed.out / f"{comparison.name}.{kind}"
+            path = parsed.out / f"{name}.{kind}"
             with atomic_write(path) as temporary:
                 temporary.write_text(WRITERS[kind](table), encoding="utf-8")
             print(path)
     unfinished = sum(not run.finished for run in runs)
     print(f"{len(runs)} runs, {unfinished} of them unfinished.")
+    for record in records:
+        if record.status is Status.DAMAGED:
+            print(f"left out: {record.folder}, {record.reason}.")
     return 0
 
 
-def _read_out(runs: list[StoredRun], granularity: str) -> None:
+def _read_out(runs: list[RunRecord], granularity: str) -> None:
     """Judge the runs that have a head a task in the scenarios they were not trained for."""
     Granularity.parse(granularity)
     torch.set_num_threads(1)
-    able = [run for run in runs if run.finished and run.scenario == "task" and run.config["method"] in SEVERAL_HEADS]
+    able = [run for run in runs if run.finished and run.scenario == "task" and has_several_heads(run.method)]
     for run in track(able, "judging"):
         for scenario in (Scenario.DOMAIN, Scenario.CLASS):
             if len(run.matrix) > 1:

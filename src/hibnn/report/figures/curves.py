@@ -7,15 +7,10 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from hibnn.report.style import Look
+from hibnn.evaluation.significance import mean_and_error
+from hibnn.learners.method import Look
 
-
-def mean_and_error(values: Float[np.ndarray, "seeds ..."]) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard error s / sqrt(n) over seeds; the error of a single seed is NaN: it is not known."""
-    values = np.asarray(values, dtype=float)
-    if len(values) == 1:
-        return values[0], np.full_like(values[0], np.nan)
-    return values.mean(0), values.std(0, ddof=1) / np.sqrt(len(values))
+Seeds = Sequence[float] | np.ndarray
 
 
 def draw_band(
@@ -24,15 +19,16 @@ def draw_band(
     """The mean as a line with markers, and a band of one standard error where there are several seeds."""
     mean, error = mean_and_error(values)
     axis.plot(x, mean, color=look.colour, linestyle=look.line, marker=look.marker, markevery=every, label=label)
-    if len(values) > 1:
+    if error is not None:
         axis.fill_between(x, mean - error, mean + error, color=look.colour, alpha=0.18, linewidth=0)
 
 
-def draw_points(axis: Axes, x: Sequence[float], values: Sequence[np.ndarray], look: Look, label: str) -> None:
+def draw_points(
+    axis: Axes, x: Sequence[float], values: Sequence[Sequence[float] | np.ndarray], look: Look, label: str
+) -> None:
     """The mean at each x with a bar of one standard error; the numbers of seeds may differ."""
-    found = [mean_and_error(one) for one in values]
-    means, errors = ([float(one[part]) for one in found] for part in (0, 1))
-    errors = [0.0 if np.isnan(error) else error for error in errors]
+    means, errors = zip(*(mean_and_error(seeds) for seeds in values), strict=True)
+    errors = [error or 0.0 for error in errors]
     axis.errorbar(
         x, means, errors, color=look.colour, linestyle=look.line, marker=look.marker, capsize=2.5, label=label
     )
@@ -43,7 +39,7 @@ def draw_boxes(
 ) -> None:
     """Quartiles as boxes, 5 % and 95 % as whiskers."""
     axis.boxplot(
-        [np.asarray(one) for one in counts],
+        [np.asarray(each) for each in counts],
         positions=list(positions),
         widths=width,
         whis=(5, 95),

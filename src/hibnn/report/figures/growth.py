@@ -1,15 +1,16 @@
 """How one run went: the accuracy matrix beside the number of neurons in use."""
 
+from typing import Any
+
 import numpy as np
 from matplotlib.figure import Figure
 
 from hibnn.report.figures.accuracy import draw_matrix
-from hibnn.report.runs import Result
 from hibnn.report.style import look, styled
 
 
 @styled
-def growth_figure(result: Result) -> Figure:
+def growth_figure(result: dict[str, Any]) -> Figure:
     """The accuracy matrix of a result beside the number of neurons in use after each task."""
     figure = Figure(figsize=(8, 3.6), layout="constrained")
     left, right = figure.subplots(1, 2)

@@ -11,8 +11,9 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from hibnn.learners.method import BLUE, GREEN, ORANGE, PURPLE, Look
 from hibnn.report.figures.curves import draw_boxes, number_tasks, pale
-from hibnn.report.style import BLUE, GREEN, ORANGE, PURPLE, Look, look, styled
+from hibnn.report.style import styled
 
 Counts = Sequence[np.ndarray]
 """Active neurons of each example: an array a task, or an array a layer."""
@@ -25,35 +26,35 @@ LAYERS = (
 
 
 @styled
-def active_neurons_by_layer(counts: Mapping[str, Counts]) -> Figure:
-    """Active neurons in each layer, a box for each method (paper, figure 3, left)."""
+def active_neurons_by_layer(counts: Mapping[Look, Counts]) -> Figure:
+    """Active neurons in each layer, a box for each series (paper, figure 3, left)."""
     figure = Figure(figsize=(1.4 + 1.2 * max(len(layers) for layers in counts.values()), 3.0), layout="constrained")
     axis = figure.subplots()
-    for number, (method, layers) in enumerate(counts.items()):
+    for number, (style, layers) in enumerate(counts.items()):
         shift = 0.36 * (number - (len(counts) - 1) / 2)
-        draw_boxes(axis, [layer + 1 + shift for layer in range(len(layers))], layers, look(method), 0.3)
+        draw_boxes(axis, [layer + 1 + shift for layer in range(len(layers))], layers, style, 0.3)
     number_tasks(axis, max(len(layers) for layers in counts.values()), "hidden layer")
     axis.set_ylabel("active neurons")
     axis.set_ylim(bottom=0)
-    _legend(figure, [look(method) for method in counts])
+    _legend(figure, list(counts))
     return figure
 
 
 @styled
-def mask_matrices(matrices: Mapping[str, Sequence[Float[np.ndarray, "examples units"]]]) -> Figure:
-    """Z: a row of pictures for each method, a picture for each layer, neurons from left to right (paper, figure 3)."""
+def mask_matrices(matrices: Mapping[Look, Sequence[Float[np.ndarray, "examples units"]]]) -> Figure:
+    """Z: a row of pictures for each series, a picture for each layer, neurons from left to right (paper, figure 3)."""
     layers = max(len(each) for each in matrices.values())
     figure = Figure(figsize=(0.9 + 2.9 * layers, 0.6 + 1.7 * len(matrices)), layout="constrained")
     axes = figure.subplots(len(matrices), layers, squeeze=False)
     image = None
-    for row, (method, each) in zip(axes, matrices.items(), strict=True):
+    for row, (style, each) in zip(axes, matrices.items(), strict=True):
         for number, axis in enumerate(row):
             axis.grid(False)
             if number >= len(each):
                 axis.set_axis_off()
                 continue
             image = axis.imshow(each[number], cmap="Greys", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
-            axis.set_title(f"{look(method).name}, layer {number + 1}")
+            axis.set_title(f"{style.name}, layer {number + 1}")
             axis.set_xlabel("neuron k")
             axis.set_ylabel("example")
             axis.label_outer()
@@ -63,29 +64,29 @@ def mask_matrices(matrices: Mapping[str, Sequence[Float[np.ndarray, "examples un
 
 
 @styled
-def active_neurons_by_task(counts: Mapping[str, Counts], method: str = "ibnn") -> Figure:
+def active_neurons_by_task(counts: Mapping[str, Counts], style: Look) -> Figure:
     """Active neurons after each task, a panel for each benchmark (paper, figures 6, 14)."""
     figure = Figure(figsize=(0.6 + 3.0 * len(counts), 2.8), layout="constrained")
     axes = figure.subplots(1, len(counts), squeeze=False)[0]
     for axis, (title, tasks) in zip(axes, counts.items(), strict=True):
-        draw_boxes(axis, range(1, len(tasks) + 1), tasks, look(method))
+        draw_boxes(axis, range(1, len(tasks) + 1), tasks, style)
         number_tasks(axis, len(tasks), "after task")
         axis.set_title(title)
         axis.set_ylim(bottom=0)
-    axes[0].set_ylabel(f"active neurons, {look(method).name}")
+    axes[0].set_ylabel(f"active neurons, {style.name}")
     return figure
 
 
 @styled
-def inferred_structure(structures: Mapping[str, Sequence[Counts]], tasks: Sequence[str] = ()) -> Figure:
-    """Active neurons after each task in each layer, a panel for each method (paper, figure 7).
+def inferred_structure(structures: Mapping[Look, Sequence[Counts]], tasks: Sequence[str] = ()) -> Figure:
+    """Active neurons after each task in each layer, a panel for each series (paper, figure 7).
 
-    `structures[method][task][layer]` holds the counts; `tasks` are names for the axis.
+    `structures[look][task][layer]` holds the counts; `tasks` are names for the axis.
     """
     figure = Figure(figsize=(0.6 + 3.6 * len(structures), 3.1), layout="constrained")
     axes = figure.subplots(1, len(structures), sharey=True, squeeze=False)[0]
     depth = max(len(layers) for each in structures.values() for layers in each)
-    for axis, (method, each) in zip(axes, structures.items(), strict=True):
+    for axis, (style, each) in zip(axes, structures.items(), strict=True):
         for layer in range(depth):
             shift = 0.7 / depth * (layer - (depth - 1) / 2)
             places = [task + 1 + shift for task in range(len(each))]
@@ -93,7 +94,7 @@ def inferred_structure(structures: Mapping[str, Sequence[Counts]], tasks: Sequen
         number_tasks(axis, len(each), "after task")
         if tasks:
             axis.set_xticks(range(1, len(tasks) + 1), labels=list(tasks), rotation=30, ha="right")
-        axis.set_title(look(method).name)
+        axis.set_title(style.name)
     axes[0].set_ylabel("active neurons")
     axes[0].set_ylim(bottom=0)
     _legend(figure, LAYERS[:depth])
@@ -101,16 +102,15 @@ def inferred_structure(structures: Mapping[str, Sequence[Counts]], tasks: Sequen
 
 
 @styled
-def alpha_and_masks(alphas: Mapping[str, Counts], active: Mapping[str, Counts]) -> Figure:
-    """Above, a_k of the sticks after each task; below, active neurons: a column for each method (paper, figure 18)."""
+def alpha_and_masks(alphas: Mapping[Look, Counts], active: Mapping[Look, Counts]) -> Figure:
+    """Above, a_k of the sticks after each task; below, active neurons: a column for each series (paper, figure 18)."""
     figure = Figure(figsize=(0.6 + 2.8 * len(alphas), 4.4), layout="constrained")
     axes = figure.subplots(2, len(alphas), squeeze=False)
-    for column, method in enumerate(alphas):
-        for axis, values in zip(axes[:, column], (alphas[method], active[method]), strict=True):
-            draw_boxes(axis, range(1, len(values) + 1), values, look(method))
+    for column, style in enumerate(alphas):
+        for axis, values in zip(axes[:, column], (alphas[style], active[style]), strict=True):
+            draw_boxes(axis, range(1, len(values) + 1), values, style)
             number_tasks(axis, len(values), "after task")
-        axes[0, column].set_title(look(method).name)
-        axes[1, column].set_title(f"for each {'input' if method == 'bscl' else 'example'}")
+        axes[0, column].set_title(style.name)
     axes[0, 0].set_ylabel("α of the sticks")
     axes[1, 0].set_ylabel("active neurons")
     for axis in axes[1]:
@@ -120,6 +120,7 @@ def alpha_and_masks(alphas: Mapping[str, Counts], active: Mapping[str, Counts]) 
 
 def _legend(figure: Figure, looks: Sequence[Look]) -> None:
     patches = [
-        Patch(facecolor=pale(one.colour), edgecolor=one.colour, hatch=one.hatch, label=one.name) for one in looks
+        Patch(facecolor=pale(style.colour), edgecolor=style.colour, hatch=style.hatch, label=style.name)
+        for style in looks
     ]
     figure.legend(handles=patches, loc="outside lower center", ncols=len(patches))

@@ -7,25 +7,26 @@ from jaxtyping import Float, Int
 from matplotlib.figure import Figure
 
 from hibnn.evaluation import metrics
-from hibnn.report.style import GREY, look, styled
+from hibnn.learners.method import GREY, Look
+from hibnn.report.style import styled
 
 BINS = 15
 
 
 @styled
 def reliability_diagram(
-    predictions: Mapping[str, tuple[Float[np.ndarray, "examples classes"], Int[np.ndarray, " examples"]]],
+    predictions: Mapping[Look, tuple[Float[np.ndarray, "examples classes"], Int[np.ndarray, " examples"]]],
     bins: int = BINS,
 ) -> Figure:
-    """Accuracy against confidence in equal bins, a panel for each method; below, how many examples a bin holds.
+    """Accuracy against confidence in equal bins, a panel for each series; below, how many examples a bin holds.
 
-    `predictions[method]` holds probabilities and targets; the title has the expected calibration error.
+    `predictions[look]` holds probabilities and targets; the title has the expected calibration error.
     """
     figure = Figure(figsize=(0.5 + 2.6 * len(predictions), 3.5), layout="constrained")
     axes = figure.subplots(2, len(predictions), sharex=True, sharey="row", squeeze=False, height_ratios=(3, 1))
-    for (above, below), (method, (probabilities, targets)) in zip(axes.T, predictions.items(), strict=True):
+    for (above, below), (style, (probabilities, targets)) in zip(axes.T, predictions.items(), strict=True):
         confidence, accuracy, count = reliability(probabilities, targets, bins)
-        style, centres = look(method), (np.arange(bins) + 0.5) / bins
+        centres = (np.arange(bins) + 0.5) / bins
         above.plot([0, 1], [0, 1], color=GREY, linestyle=":", linewidth=1)
         above.plot(confidence, accuracy, color=style.colour, linestyle=style.line, marker=style.marker)
         below.bar(centres, count / count.sum(), 0.9 / bins, color=f"{style.colour}88")
@@ -54,15 +55,14 @@ def reliability(
 
 @styled
 def entropy_histograms(
-    entropies: Mapping[str, tuple[Float[np.ndarray, " known"], Float[np.ndarray, " ood"]]], bins: int = 40
+    entropies: Mapping[Look, tuple[Float[np.ndarray, " known"], Float[np.ndarray, " ood"]]], bins: int = 40
 ) -> Figure:
-    """Predictive entropy of known and out-of-distribution examples, a panel a method; the title has the AUROC."""
+    """Predictive entropy of known and out-of-distribution examples, a panel a series; the title has the AUROC."""
     figure = Figure(figsize=(0.5 + 2.9 * len(entropies), 2.8), layout="constrained")
     axes = figure.subplots(1, len(entropies), sharex=True, squeeze=False)[0]
     top = max(float(max(known.max(), ood.max())) for known, ood in entropies.values())
     edges = np.linspace(0, top or 1.0, bins + 1)
-    for axis, (method, (known, ood)) in zip(axes, entropies.items(), strict=True):
-        style = look(method)
+    for axis, (style, (known, ood)) in zip(axes, entropies.items(), strict=True):
         axis.hist(known, edges, density=True, color=f"{style.colour}66", label="known")
         axis.hist(ood, edges, density=True, histtype="step", color="black", linestyle="--", label="ood")
         axis.set_title(f"{style.name}: AUROC {metrics.ood_auroc(known, ood):.3f}")

@@ -6,10 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
+from hibnn.evaluation.significance import mean_and_error
+from hibnn.report.contenders import accuracy_text
+from hibnn.report.names import benchmark_title, label, method_title, shown_method
 from hibnn.report.page.charts import Dot, Row, Series, lines, rows
-from hibnn.report.page.groups import NAMES, Group
-from hibnn.report.page.summary import published_at
-from hibnn.report.style import look
+from hibnn.report.page.groups import mean_matrix, neurons
+from hibnn.report.tables.published import published_at
+from hibnn.runs.groups import Group
+
+NAME = 32
+"""A row's name is cut after so many letters; its marks say the whole of it."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +47,12 @@ def sequence_figures(groups: Sequence[Group]) -> list[Figure]:
     """Mean accuracy on the tasks so far, after each task."""
     figures = []
     for place, same in _by_place(groups):
-        series = [Series(one.method, one.label, values) for one in _widest(same) if (values := _so_far(one))]
+        series = [
+            Series(shown_method(group), label(group), values) for group in _widest(same) if (values := _so_far(group))
+        ]
         if series:
             title = _title(place)
-            said = "; ".join(f"{one.name} from {one.values[0]:.2f} to {one.values[-1]:.2f} %" for one in series)
+            said = "; ".join(f"{line.name} from {line.values[0]:.2f} to {line.values[-1]:.2f} %" for line in series)
             caption = "Mean accuracy in % on the tasks learned so far; of several widths the widest."
             chart = lines(series, " %", f"Accuracy as tasks arrive, {title}: {said}.")
             figures.append(Figure(title, caption, chart, _methods(series)))
@@ -55,11 +63,11 @@ def growth_figures(groups: Sequence[Group]) -> list[Figure]:
     """Neurons in use after each task, for networks that size themselves."""
     figures = []
     for place, same in _by_place(groups):
-        sized = [one for one in same if not one.read_out]
-        series = [Series(one.method, one.label, one.neurons) for one in sized if one.neurons and len(one.neurons) > 1]
+        sized = [(group, used) for group in same if not group.read_out and (used := neurons(group))]
+        series = [Series(shown_method(group), label(group), used) for group, used in sized if len(used) > 1]
         if series:
             title = _title(place)
-            said = "; ".join(f"{one.name} from {one.values[0]:.0f} to {one.values[-1]:.0f}" for one in series)
+            said = "; ".join(f"{line.name} from {line.values[0]:.0f} to {line.values[-1]:.0f}" for line in series)
             chart = lines(series, " neurons", f"Neurons in use after each task, {title}: {said}.", from_zero=True)
             caption = "Neurons in use, all layers together, mean over seeds."
             figures.append(Figure(title, caption, chart, _methods(series)))
@@ -74,34 +82,35 @@ def _by_place(groups: Iterable[Group]) -> Iterator[tuple[tuple[str, str], list[G
         yield place, [group for group in same if group.evaluated_on == "test"] or same
 
 
-def _by_kind(groups: Iterable[Group]) -> dict[tuple[str, str], list[Group]]:
-    kinds: dict[tuple[str, str], list[Group]] = {}
+def _by_kind(groups: Iterable[Group]) -> dict[tuple[str, ...], list[Group]]:
+    """Groups that differ in their widths alone."""
+    kinds: dict[tuple[str, ...], list[Group]] = {}
     for group in groups:
-        kinds.setdefault((group.method, group.shown_granularity), []).append(group)
+        kinds.setdefault((shown_method(group), group.granularity, group.variant), []).append(group)
     return kinds
 
 
-def _row(key: tuple[str, str], groups: Sequence[Group]) -> Row:
-    method, granularity = key
-    name = look(method).name if granularity == "-" else f"{look(method).name}, {granularity}"
+def _row(key: tuple[str, ...], groups: Sequence[Group]) -> Row:
+    method, granularity, variant = key
+    name = ", ".join(part for part in (method_title(method), granularity, variant) if part not in ("", "-"))
     dots = [_dot(group) for group in groups]
     paper, tip = _published(groups[0])
-    return Row(method, name[:24], dots, paper, tip)
+    return Row(method, name if len(name) <= NAME else f"{name[: NAME - 1]}…", dots, paper, tip)
 
 
 def _dot(group: Group) -> Dot:
     values = [100 * value for value in group.values("acc")]
-    error = None if group.error is None else 100 * group.error
     seeds = f"{len(values)} seed{'s' * (len(values) != 1)}"
-    return Dot(float(np.mean(values)), error, values, f"{group.label}: {group.accuracy_text} % ({seeds})")
+    return Dot(*mean_and_error(values), values, f"{label(group)}: {accuracy_text(group)} % ({seeds})")
 
 
 def _published(group: Group) -> tuple[tuple[float, float, float] | None, str]:
     """The paper's number with its range (two standard errors, or minimum to maximum over widths)."""
-    cell, printed = published_at(*group.place, group.method)
+    method = shown_method(group)
+    cell, printed = published_at(*group.place, method)
     if cell is None or group.evaluated_on != "test":
         return None, ""
-    tip = f"{group.method_name} in the paper: {printed} %"
+    tip = f"{method_title(method)} in the paper: {printed} %"
     if "mean" in cell:
         mean, error = float(cell["mean"]), float(cell["standard error"])
         return (mean, mean - 2 * error, mean + 2 * error), tip
@@ -119,15 +128,16 @@ def _widest(groups: Sequence[Group]) -> list[Group]:
 
 def _so_far(group: Group) -> list[float]:
     """The mean of R[i, 0..i] for each i, in percent; nothing for one task or where a value is missing."""
-    if group.matrix is None or len(group.matrix) < 2:
+    matrix = mean_matrix(group)
+    if matrix is None or len(matrix) < 2:
         return []
-    values = [100 * float(np.mean(row[: number + 1])) for number, row in enumerate(group.matrix)]
+    values = [100 * float(np.mean(row[: number + 1])) for number, row in enumerate(matrix)]
     return [] if np.isnan(values).any() else values
 
 
 def _methods(series: Sequence[Series]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(one.method for one in series))
+    return tuple(dict.fromkeys(line.method for line in series))
 
 
 def _title(place: tuple[str, str]) -> str:
-    return f"{NAMES.get(place[0], place[0])}, {place[1]}"
+    return f"{benchmark_title(place[0])}, {place[1]}"

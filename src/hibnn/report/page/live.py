@@ -15,8 +15,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from hibnn.errors import UserError
-from hibnn.report.page.collect import collect, run_folders
 from hibnn.report.page.render import page_of
+from hibnn.runs.index import find_runs, records_below
 
 ADDRESS = "127.0.0.1"
 NAMES = (ADDRESS, "localhost")
@@ -41,7 +41,7 @@ class LivePage:
         with self.lock:
             version = self._look()
             if version != self.made:
-                self.text = page_of(collect(self.folders), self.folders, live_version=version)
+                self.text = page_of(records_below(self.folders), self.folders, live_version=version)
                 self.made = version
             return self.text
 
@@ -54,8 +54,8 @@ class LivePage:
 def stamp(folders: Sequence[Path]) -> str:
     """A hash of the files of runs and when they changed; of status.json, which a running run touches, the content."""
     digest = hashlib.sha256()
-    for folder in run_folders(folders):
-        for entry in sorted(os.scandir(folder), key=lambda one: one.name):
+    for folder in (root / run for root in folders for run, _ in sorted(find_runs(root))):
+        for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
             if not entry.name.endswith((".json", ".jsonl")):
                 continue
             try:

@@ -23,13 +23,20 @@ from markupsafe import Markup
 from hibnn import __version__
 from hibnn.errors import UserError
 from hibnn.files.atomic import atomic_write
+from hibnn.learners.method import BLACK, GREY, Look
+from hibnn.report.contenders import Contender, accuracy_text, contenders
+from hibnn.report.names import benchmark_title, in_order, label, method_title, shown_method, widths_text
 from hibnn.report.page import charts
-from hibnn.report.page.collect import Collection, Record, collect, is_number
 from hibnn.report.page.commands import command_for
 from hibnn.report.page.figures import accuracy_figures, growth_figures, sequence_figures
-from hibnn.report.page.groups import NAMES, Group, group_records
-from hibnn.report.page.summary import Contender, contenders, headline, paper_tables, published_at, verdict, wins
-from hibnn.report.style import BLACK, GREY, OTHER, Look, look, looks
+from hibnn.report.page.groups import mean_matrix, neurons
+from hibnn.report.page.summary import headline, paper_tables, verdict, wins
+from hibnn.report.style import looks
+from hibnn.report.tables.published import published_at
+from hibnn.runs.groups import Group, group_by_setting
+from hibnn.runs.index import records_below
+from hibnn.runs.record import RunRecord, finite
+from hibnn.runs.status import Status
 
 LIGHTER = {BLACK: "#E8E8E8", GREY: "#A8A8A8", "#0072B2": "#4AA8E8", "#8A7F00": "#F0E442", "#D55E00": "#FF8A3D"}
 """Colours that are too dark for a dark page, and what stands for them there."""
@@ -37,18 +44,20 @@ LIGHTER = {BLACK: "#E8E8E8", GREY: "#A8A8A8", "#0072B2": "#4AA8E8", "#8A7F00": "
 
 def write_page(folders: Sequence[Path], path: Path) -> int:
     """Write the page of all runs below some folders; returns how many there are."""
-    collection = collect(folders)
-    if not collection.records and not collection.damaged:
+    records = records_below(folders)
+    if not records:
         raise UserError(f"there are no runs below {', '.join(map(str, folders))}.")
-    text = page_of(collection, folders)
+    text = page_of(records, folders)
     with atomic_write(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
-    return len(collection.records)
+    return len(records)
 
 
-def page_of(collection: Collection, folders: Sequence[Path], live_version: str = "") -> str:
+def page_of(records: Sequence[RunRecord], folders: Sequence[Path], live_version: str = "") -> str:
     """The page as text; with a version it asks its server for newer ones."""
-    groups = group_records(collection.records)
+    damaged = [record for record in records if record.status is Status.DAMAGED]
+    whole = [record for record in records if record.status is not Status.DAMAGED]
+    groups = in_order(group_by_setting(whole, read_outs=True))
     style, script = _asset("page.css") + method_colours(), _asset("page.js")
     return _template().render(
         policy=_policy(style, script, bool(live_version)),
@@ -58,26 +67,26 @@ def page_of(collection: Collection, folders: Sequence[Path], live_version: str =
         version=__version__,
         written=datetime.now(UTC),
         command=shlex.join(["hibnn", "report", *map(str, folders), "-o", "report.html"]),
-        counts=Counter(record.status for record in collection.records),
-        damaged=collection.damaged,
+        counts=Counter(str(record.status) for record in whole),
+        damaged=damaged,
         groups=groups,
         seconds=sum(sum(group.values("seconds")) for group in groups if not group.read_out),
-        benchmarks=[NAMES.get(name, name) for name in dict.fromkeys(group.dataset for group in groups)],
-        methods=[look(name).name for name in dict.fromkeys(group.method for group in groups)],
+        benchmarks=[benchmark_title(name) for name in dict.fromkeys(group.dataset for group in groups)],
+        methods=[method_title(name) for name in dict.fromkeys(map(shown_method, groups))],
         headline=headline(groups),
         wins=(won := wins(groups)),
         contested=any(win.contested for win in won),
         paper_tables=paper_tables(groups),
         published_at=published_at,
         verdict_of=_verdict,
-        verdicts={group.number: _verdict(one) for group in groups for one in contenders([group])},
+        verdicts={group.number: _verdict(ours) for group in groups for ours in contenders([group])},
         figures=[
             ("accuracy", "Accuracy by method", accuracy_figures(groups)),
             ("sequence", "Accuracy as tasks arrive", sequence_figures(groups)),
             ("growth", "How the network grew", growth_figures(groups)),
         ],
         explorer=explorer_data(groups),
-        environments=(environments := environments_of(collection.records)),
+        environments=(environments := environments_of(whole)),
         environment_number=lambda record: environments[environment_text(record)].number,
         command_for=command_for,
         css_class=charts.css_class,
@@ -88,20 +97,20 @@ def explorer_data(groups: Sequence[Group]) -> list[dict[str, Any]]:
     """Mean accuracy matrices in hundredths of a percent, with the neurons in use after each task."""
     return [
         {
-            "place": f"{group.benchmark_name}, {group.scenario}",
-            "name": group.label,
-            "matrix": [[None if np.isnan(value) else round(10_000 * value) for value in row] for row in group.matrix],
-            "neurons": None if group.neurons is None else [round(value, 1) for value in group.neurons],
+            "place": f"{benchmark_title(group.dataset)}, {group.scenario}",
+            "name": label(group),
+            "matrix": [[None if np.isnan(value) else round(10_000 * value) for value in row] for row in matrix],
+            "neurons": None if (used := neurons(group)) is None else [round(value, 1) for value in used],
         }
         for group in groups
-        if group.matrix is not None and len(group.matrix) > 1 and not group.read_out
+        if (matrix := mean_matrix(group)) is not None and len(matrix) > 1
     ]
 
 
 def method_colours() -> str:
     """A rule for each method's colour, light and dark."""
     return "".join(_colour_rule(charts.css_class(name), style) for name, style in looks().items()) + _colour_rule(
-        "m-other", OTHER
+        "m-other", Look("")
     )
 
 
@@ -126,16 +135,22 @@ def _template() -> Template:
         "percent": _percent,
         "duration": duration,
         "pretty": _pretty,
-        "number": lambda numbers, name: numbers[name] if is_number(numbers.get(name)) else None,
+        "number": lambda numbers, name: finite(numbers.get(name)),
         "swatch": charts.swatch,
-        "called": lambda method: look(method).name,
+        "called": method_title,
+        "benchmark": benchmark_title,
+        "label": label,
+        "shown": shown_method,
+        "accuracy": accuracy_text,
+        "neurons": neurons,
+        "widths": widths_text,
     }
     return environment.get_template("page.html.j2")
 
 
-def _verdict(one: Contender) -> str:
-    first = one.groups[0]
-    return str(verdict(one, published_at(*first.place, first.method)[0]) or "")
+def _verdict(ours: Contender) -> str:
+    first = ours.groups[0]
+    return str(verdict(ours, published_at(*first.place, shown_method(first))[0]) or "")
 
 
 @dataclass(frozen=True)
@@ -147,15 +162,15 @@ class Surroundings:
     runs: int
 
 
-def environments_of(records: Sequence[Record]) -> dict[str, Surroundings]:
+def environments_of(records: Sequence[RunRecord]) -> dict[str, Surroundings]:
     """Each environment once, the commonest first."""
     seen = Counter(environment_text(record) for record in records).most_common()
     return {text: Surroundings(place, json.loads(text), count) for place, (text, count) in enumerate(seen, start=1)}
 
 
-def environment_text(record: Record) -> str:
+def environment_text(record: RunRecord) -> str:
     """The environment of a run as one text; of runs that stored none only the version of hibnn is known."""
-    known = record.environment or {"hibnn": record.run.config.get("hibnn", "unknown")}
+    known = record.environment or {"hibnn": record.config.get("hibnn", "unknown")}
     return json.dumps(known, sort_keys=True)
 
 

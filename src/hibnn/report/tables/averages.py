@@ -1,12 +1,11 @@
 """Numbers of several seeds in a cell."""
 
-import statistics
 from collections.abc import Sequence
+
+from hibnn.evaluation.significance import mean_and_error
 
 
 def percent(values: Sequence[float]) -> str:
     """Mean ± standard error of fractions, in percent; one value has no error."""
-    scaled = [100 * value for value in values]
-    if len(scaled) == 1:
-        return f"{scaled[0]:.2f}"
-    return f"{statistics.mean(scaled):.2f} ± {statistics.stdev(scaled) / len(scaled) ** 0.5:.2f}"
+    mean, error = mean_and_error([100 * value for value in values])
+    return f"{mean:.2f}" if error is None else f"{mean:.2f} ± {error:.2f}"

@@ -1,0 +1,22 @@
+"""Which fields of an experiment differ from what `hibnn run` takes when it is told nothing else.
+
+A run stores them in its config.json, so that they can be read without torch; the report makes its commands of them. The
+usual values are those of the dataclasses and presets themselves, so that no option can be forgotten here.
+"""
+
+import json
+from typing import Any
+
+from hibnn.learners.presets import options_for
+from hibnn.runs.experiment import Experiment
+from hibnn.runs.setting import flat
+
+
+def changed_fields(experiment: Experiment) -> dict[str, Any]:
+    """Every field and option that decides the numbers and is not the default of its method, data set and scenario."""
+    method, dataset, scenario = experiment.method, experiment.dataset, experiment.scenario
+    options = options_for(method, dataset, scenario=scenario)
+    usual = Experiment(method=method, dataset=dataset, scenario=scenario, options=options).as_json()
+    usual |= usual.pop("options")
+    changed = {name: value for name, value in flat(experiment.as_json()).items() if value != usual[name]}
+    return json.loads(json.dumps(changed))
