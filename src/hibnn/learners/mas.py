@@ -57,12 +57,12 @@ def paper(traits: Traits, scenario: Scenario) -> dict[str, Any]:
     """Hsu et al.'s settings, in our scale.
 
     Their program averages the squares over outputs and takes absolute values of minibatches' mean gradients: with the
-    same weights its importances are about 5 (permuted: 20) times smaller than these, so their strengths are divided.
+    same weights its importances are about 5 (permuted: 20) times smaller, and so are these strengths than theirs.
     """
     permuted = traits.same_classes
-    strengths, scale = ((0.01, 0.1, 0.003), 20) if permuted else ((1.0, 10000.0, 1.0), 5)
+    strengths = (0.0005, 0.005, 0.00015) if permuted else (0.2, 2000.0, 0.2)
     return {
-        "strength": dict(zip(Scenario, strengths, strict=True))[scenario] / scale,
+        "strength": dict(zip(Scenario, strengths, strict=True))[scenario],
         "learning_rate": 1e-4 if permuted else 1e-3,
         "epochs": 10 if permuted else 4,
         "batch_size": 128,
