@@ -77,13 +77,13 @@ class PredictionMode:
                 mean[rows] = values[..., 0].mean(0)
                 variance[rows] = values[..., 0].var(0, correction=0)
         noise = [cast(Gaussian, learner.bayesian.noise[head]).log_noise.detach().exp() for head in heads]
-        return [GaussianPrediction(*moments, own.expand(len(x))) for moments, own in zip(whole, noise, strict=True)]
+        return [
+            GaussianPrediction(mean, variance, own.expand(len(x)))
+            for (mean, variance), own in zip(whole, noise, strict=True)
+        ]
 
 
 def empty_prediction(rows: int, classes: int) -> Prediction:
     """Room for all rows, taken before the blocks: small results between freed blocks would scatter the memory."""
-    return Prediction(
-        torch.empty(rows, classes, dtype=torch.float64),
-        torch.empty(rows, dtype=torch.float64),
-        torch.empty(rows, classes, dtype=torch.float64),
-    )
+    shapes = ((rows, classes), (rows,), (rows, classes))
+    return Prediction(*(torch.empty(shape, dtype=torch.float64) for shape in shapes))
