@@ -87,18 +87,15 @@ class ContinualModel:
         spare: bool = True,
         on_class: OnClass = lambda terms: None,
     ) -> None:
-        """Begin an experience.
+        """Begin an experience of a task with so many outputs.
 
         Arguments:
-            train: its rows.
-            outputs: of the head: how many classes the task has.
-            head: of the task, if more of its rows return; a new one, if not given.
+            head: of a task whose rows return; a new one, if not given.
             targets: real numbers to learn, a row each; the labels of `train` count for densities alone.
             spare: whether the network does without the rows that calibrate.
             on_class: called after the density of each class.
         """
-        seen = self._divide(train, spare and targets is None)
-        split = seen.load()
+        split = self._divide(train, spare and targets is None).load()
         self.learner.begin_experience(split if targets is None else Split(split.x, targets), outputs, head)
         if self.density_of == "inputs":
             self._learn_densities(on_class)
@@ -130,7 +127,7 @@ class ContinualModel:
         if self.density_of is None or self.inference is None:
             return []
         rows = torch.from_numpy(x)
-        blocks = rows.double().split(ROWS_AT_ONCE) if self.precise else [rows]
+        blocks = (block.double() for block in rows.split(ROWS_AT_ONCE)) if self.precise else [rows]
         parts = [self.inference.joint(block, heads, self.learner) for block in blocks]
         return [torch.cat(task) for task in zip(*parts, strict=True)]
 
@@ -154,15 +151,13 @@ class ContinualModel:
         places: Sequence[Tensor] | None = None,
         predictor: Predictor[Prediction] | None = None,
     ) -> ClassMixture:
-        """Probabilities of all classes, in the order they were learned or as `places` has them, and of the tasks.
-
-        A told task is the only one that answers.
-        """
+        """Probabilities of classes, in the order they were learned or as `places` has them, under one task or all."""
+        several = self.learner.setting.layout is Layout.MULTI
+        task = task if several else None  # one head for all cannot be told apart
         tasks, within = self._asked(x, task, predictor or with_streams("predict"))
         if places is None:
-            several = self.learner.setting.layout is Layout.MULTI
             places = places_in_turn(self.learner.head_sizes if several else [within[0].probabilities.shape[-1]])
-        own = [places[head] for head in self._heads(task)]
+        own = places if task is None else [places[task]]
         return mix_classes([prediction.normalised() for prediction in within], own, tasks)
 
     def predict_reals(
@@ -221,11 +216,8 @@ class ContinualModel:
         self.inference.calibrate(predictions, self.joint(held.x), task, labels)
         self.experience = None
 
-    def _heads(self, task: int | None) -> list[int]:
-        return self.heads if task is None else [task]
-
     def _asked(self, x: NDArray[np.float32], task: int | None, predictor: Predictor[P]) -> tuple[Tensor, list[P]]:
-        heads = self._heads(task)
+        heads = self.heads if task is None else [task]
         useful = self.inference is not None and self.inference.uses_densities(heads)
         return self.posterior(x, heads, self.joint(x, heads) if useful else [], predictor)
 

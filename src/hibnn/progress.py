@@ -5,7 +5,7 @@ Everything that shows a bar uses these, from downloads to the estimators; rich i
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from threading import RLock, Timer
+from threading import Timer
 from typing import TYPE_CHECKING, Self, TypeVar
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ class Bar:
         self.title, self.total, self.in_bytes = title, total, in_bytes
         self.done, self.note = 0.0, ""
         self.drawn: Progress | None = None
-        self.lock = RLock()  # a timer draws the bar, also if the work says nothing for long
-        self.timer = Timer(SECONDS_BEFORE_A_BAR, self._draw) if show and sys.stderr.isatty() else None
+        wanted = show and sys.stderr.isatty()  # a timer draws the bar, also if the work says nothing for long
+        self.timer = Timer(SECONDS_BEFORE_A_BAR, self._draw) if wanted else None
 
     def restart(self, title: str, total: float, done: float = 0) -> None:
         """Begin another stretch of work."""
@@ -46,32 +46,28 @@ class Bar:
 
     def __enter__(self) -> Self:
         if self.timer is not None:
-            self.timer.daemon = True
             self.timer.start()
         return self
 
     def __exit__(self, *failure: object) -> None:
-        with self.lock:
-            if self.timer is not None:
-                self.timer.cancel()
-                self.timer = None
-            if self.drawn is not None:
-                self.drawn.stop()
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer.join()
+        if self.drawn is not None:
+            self.drawn.stop()
 
     def _draw(self) -> None:
-        with self.lock:
-            if self.timer is not None:
-                self.drawn = _new_bar(self.in_bytes)
-                self.drawn.add_task("", note="")
-                self._update()
-                self.drawn.start()
+        drawn = _new_bar(self.in_bytes)
+        drawn.add_task("", note="")
+        drawn.start()
+        self.drawn = drawn
+        self._update()
 
     def _update(self) -> None:
-        with self.lock:
-            if self.drawn is not None:
-                total = self.total() if callable(self.total) else self.total
-                values = {"description": self.title, "completed": self.done, "note": self.note}
-                self.drawn.update(self.drawn.task_ids[0], total=total, **values)
+        if self.drawn is not None:
+            total = self.total() if callable(self.total) else self.total
+            values = {"description": self.title, "completed": self.done, "note": self.note}
+            self.drawn.update(self.drawn.task_ids[0], total=total, **values)
 
 
 def track(items: Sequence[Item], title: str) -> Iterator[Item]:

@@ -58,9 +58,9 @@ def test_soft_stamps_keep_the_sticks_of_each_task_and_count_them():
     for task in benchmark.tasks:
         learn(stamped, task)
         learn(plain, task)
-        expected.append(plain.buffet.expected_pi()[0])
+        expected.append(plain.bayesian.buffet.expected_pi()[0])
     for number, pi in enumerate(expected):
-        assert torch.equal(stamped.expected_pi(number)[0], pi)
+        assert torch.equal(stamped.neurons.expected_pi(number)[0], pi)
     assert stamped.parameter_count() == plain.parameter_count() + 3 * 2 * 20
 
 
@@ -73,10 +73,10 @@ def test_hard_stamps_own_a_prefix_and_the_buffet_begins_behind_it():
     assert 0 < stamp.limit < 20
     assert (pi[: stamp.limit] > 0.3).all()
     assert (pi[stamp.limit :] == 0).all()
-    (now,) = learner.buffet.values()
+    (now,) = learner.bayesian.buffet.values()
     assert (now.expected_pi()[: stamp.limit] == 1).all()
     assert torch.allclose(now.concentrations[:, stamp.limit :], torch.tensor([[6.0], [1.0]]))
-    assert learner.buffet.each()[0].kl() > 0
+    assert learner.bayesian.buffet.each()[0].kl() > 0
 
 
 def test_a_later_task_changes_only_weights_that_no_task_owns():

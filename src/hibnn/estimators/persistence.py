@@ -53,6 +53,7 @@ def save_model(estimator: ContinualEstimator, path: Path) -> None:
             "options": asdict(model.options),
             "seed": setting.seed,
             "tasks": [asdict(task) for task in model.tasks],
+            "layers": len(model.activity),
             "model": state.metadata,
             "inference": {"kind": model.inference.kind, "options": asdict(model.inference.options)},
             "notes": getattr(estimator, "notes_", None),
@@ -93,8 +94,7 @@ def read_model(metadata: Mapping[str, Any], tensors: Mapping[str, Tensor], regre
     state = State(State(dict(tensors), {}).below(MODEL), metadata["model"])
     inference.restore(state)
     continual = ContinualModel(new_learner(metadata["method"], options, setting, state), inference, precise=True)
-    count = sum(name.startswith("activity.") for name in tensors)
-    activity = tuple(tensors[f"activity.{number}"] for number in range(count))
+    activity = tuple(tensors[f"activity.{number}"] for number in range(metadata["layers"]))
     return Model(metadata["method"], options, inputs, targets, tasks, continual, activity)
 
 

@@ -85,8 +85,5 @@ class PredictionMode:
 
 def empty_prediction(rows: int, classes: int) -> Prediction:
     """Room for all rows, taken before the blocks: small results between freed blocks would scatter the memory."""
-    return Prediction(
-        torch.empty(rows, classes, dtype=torch.float64),
-        torch.empty(rows, dtype=torch.float64),
-        torch.empty(rows, classes, dtype=torch.float64),
-    )
+    shapes = ((rows, classes), (rows,), (rows, classes))
+    return Prediction(*(torch.empty(shape, dtype=torch.float64) for shape in shapes))

@@ -85,7 +85,7 @@ class BuffetNeurons(Neurons):
         options = self.options
         if options.truncation_growth == "fixed":
             return False
-        counts = units_to_append(self.buffet.expected_pi(), same=options.shares_sticks)
+        counts = units_to_append(self.buffet.expected_pi(), same=len(self.buffet.each()) == 1)
         if any(counts):
             start = {"alpha": options.alpha, "init_alpha": options.init_alpha, "init_std": options.init_std}
             append_units(self.network, counts, **start, generator=generator)

@@ -46,15 +46,9 @@ class TaskDensities:
         on_class: Callable[[dict[str, float]], None] = lambda terms: None,
         learner: Learner | None = None,
     ) -> None:
-        """Learn from rows of one task.
+        """Learn from rows of a task, known or next; `held` ones choose the sizes, and some of its classes may lack.
 
-        Arguments:
-            train: rows to learn from.
-            held: rows of the same task that choose the sizes.
-            task: its number; a known one, whose rows return, or the next.
-            classes: how many the task has; this experience may lack some.
-            on_class: called after each class.
-            learner: whose features are seen, where the densities are of features.
+        `on_class` is called after each class; `learner` is the one whose features are seen, where these are.
         """
         rows, others = (self.seen(torch.from_numpy(split.x), task, learner) for split in (train, held))
         if task == len(self.tasks):
