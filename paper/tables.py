@@ -74,8 +74,11 @@ def core(folder: Path) -> Table:
 
 def whole_mnist(folder: Path) -> Table:
     """MNIST as one task: MFVI, IBNN, HIBNN of two layers."""
-    found = contenders(with_variants(group_by_setting(run for run in runs_below(folder) if run.finished)))
-    rows = [(named(one), one.text, str(one.seeds), neurons(one.groups), seconds(one.groups)) for one in found]
+    finished = group_by_setting(run for run in runs_below(folder) if run.finished)
+    rows = [
+        (named(found), found.text, str(found.seeds), neurons(found.groups), seconds(found.groups))
+        for found in contenders(with_variants(finished))
+    ]
     return Table(
         "MNIST as one task, 784-200-200-10, 20 epochs",
         "Made by `hibnn sweep paper/whole-mnist.toml --out runs/whole-mnist` and `python paper/tables.py whole-mnist`. The paper: MFVI 98,\n"
@@ -200,11 +203,11 @@ def task_inference(folder: Path) -> Table:
         if run.dataset == SPLIT and not features:
             ways += [(Scenario.DOMAIN, "sample", "density")]
         stamps = ", hard time stamps" if run.config["options"]["timestamps"] == "hard" else ""
-        for one in (run.result, *(stored_read_out(run.folder, *way) for way in ways)):
-            told_by = f"density of features{stamps}" if features else one["task_inference"]
-            key = (run.dataset, one["scenario"], one["granularity"], told_by, run.setting)
+        for judged in (run.result, *(stored_read_out(run.folder, *way) for way in ways)):
+            told_by = f"density of features{stamps}" if features else judged["task_inference"]
+            key = (run.dataset, judged["scenario"], judged["granularity"], told_by, run.setting)
             network = run.result["parameters"] - run.result["inference_parameters"]
-            cells.setdefault(key, []).append(one | {"network": network})
+            cells.setdefault(key, []).append(judged | {"network": network})
     return Table(
         "Which task is this?",
         "IBNN on the test sets after the last task, in %, mean ± standard error over seeds. Made by `hibnn sweep\n"
@@ -220,11 +223,11 @@ def task_inference(folder: Path) -> Table:
 
 def _inference_row(key: tuple[str, ...], cell: Sequence[dict[str, Any]]) -> tuple[str, ...]:
     numbers = [
-        percent([one[name] for one in cell]) for name in ("acc", "task_inference_accuracy", "within_task", "ece")
+        percent([judged[name] for judged in cell]) for name in ("acc", "task_inference_accuracy", "within_task", "ece")
     ]
-    aurocs = [one["ood_auroc"] for one in cell if one.get("ood_auroc") is not None]
-    beside = statistics.mean(one["inference_parameters"] for one in cell)
-    memory = f"{statistics.mean(one['network'] for one in cell) / 1000:.0f} + {beside / 1000:.0f}"
+    aurocs = [judged["ood_auroc"] for judged in cell if judged.get("ood_auroc") is not None]
+    beside = statistics.mean(judged["inference_parameters"] for judged in cell)
+    memory = f"{statistics.mean(judged['network'] for judged in cell) / 1000:.0f} + {beside / 1000:.0f}"
     return (*key, *numbers, percent(aurocs) if aurocs else "-", memory, str(len(cell)))
 
 

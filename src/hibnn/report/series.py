@@ -28,7 +28,7 @@ def series(groups: Iterable[Group], besides: Sequence[str] = ()) -> Iterator[tup
 def keep(groups: Iterable[Group], test: Callable[[RunRecord], object]) -> list[Group]:
     """The groups with their finished runs that pass a test; those without any are left out."""
     kept = [
-        replace(group, members=tuple(one for one in group.members if one.numbers is not None and test(one.record)))
+        replace(group, members=tuple(run for run in group.members if run.numbers is not None and test(run.record)))
         for group in groups
     ]
     return [group for group in kept if group.members]

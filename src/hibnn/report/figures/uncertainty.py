@@ -49,7 +49,7 @@ def reliability(
     count = np.bincount(place, minlength=bins)
     divisor = np.where(count > 0, count, np.nan)
     sums = (np.bincount(place, weights=values, minlength=bins) for values in (confidence, correct.astype(float)))
-    mean_confidence, accuracy = (one / divisor for one in sums)
+    mean_confidence, accuracy = (total / divisor for total in sums)
     return mean_confidence, accuracy, count
 
 

@@ -60,8 +60,8 @@ class Row:
 
 def lines(series: Sequence[Series], unit: str, description: str, from_zero: bool = False) -> Markup:
     """Values after each task, one line a series."""
-    height, tasks = 264, max(len(one.values) for one in series)
-    every = [value for one in series for value in one.values]
+    height, tasks = 264, max(len(line.values) for line in series)
+    every = [value for line in series for value in line.values]
     ticks = _ticks(0.0 if from_zero else min(every), max(every), 5)
     base = height - BOTTOM
     across = [LEFT + 14 + (WIDTH - LEFT - RIGHT - 28) * task / max(tasks - 1, 1) for task in range(tasks)]
@@ -73,16 +73,16 @@ def lines(series: Sequence[Series], unit: str, description: str, from_zero: bool
     step = max(1, tasks // 10)
     parts += [_text(across[task], base + 17, str(task + 1), "middle") for task in range(0, tasks, step)]
     parts.append(_text((LEFT + WIDTH - RIGHT) / 2, height - 6, "after task", "middle", "axis"))
-    for one in series:
-        points = [(across[task], up(value)) for task, value in enumerate(one.values)]
+    for entry in series:
+        points = [(across[task], up(value)) for task, value in enumerate(entry.values)]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
         marks = [
-            _mark(x, y, one.method, f"{one.name}, after task {task + 1}: {_plain(value)}{unit}")
-            for task, ((x, y), value) in enumerate(zip(points, one.values, strict=True))
+            _mark(x, y, entry.method, f"{entry.name}, after task {task + 1}: {_plain(value)}{unit}")
+            for task, ((x, y), value) in enumerate(zip(points, entry.values, strict=True))
         ]
-        dash = DASHES.get(look(one.method).line, "")
+        dash = DASHES.get(look(entry.method).line, "")
         line = Markup('<polyline class="line" stroke-dasharray="{}" points="{}"/>').format(dash or "none", path)
-        parts.append(Markup('<g class="{}">{}{}</g>').format(css_class(one.method), line, Markup("").join(marks)))
+        parts.append(Markup('<g class="{}">{}{}</g>').format(css_class(entry.method), line, Markup("").join(marks)))
     return _svg(height, parts, description)
 
 
