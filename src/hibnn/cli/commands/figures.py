@@ -8,6 +8,7 @@ import tyro
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn
 
+from hibnn.cli.commands.runs import print_damaged
 from hibnn.errors import UserError
 from hibnn.report.gallery import draw_all
 from hibnn.report.style import save_figure
@@ -50,4 +51,5 @@ def main(arguments: list[str]) -> int:
     unfinished = sum(not run.finished for run in runs)
     if unfinished:
         print(f"{unfinished} of {len(runs)} runs are unfinished and not shown.")
+    print_damaged(runs)
     return 0
