@@ -1,6 +1,10 @@
 import pytest
 import torch
 
+from hibnn.benchmarks.registry import BENCHMARKS
+from hibnn.learners.registry import METHODS
+from hibnn.plugins import PATHS
+
 
 @pytest.fixture(scope="session", autouse=True)
 def one_thread():
@@ -11,3 +15,17 @@ def one_thread():
 @pytest.fixture
 def generator():
     return torch.Generator().manual_seed(0)
+
+
+@pytest.fixture
+def forget_plugins():
+    """A function that forgets every plug-in, as a new process would; called at the end too."""
+
+    def forget():
+        for book in (METHODS, BENCHMARKS):
+            book.added.clear()
+            book.origins.clear()
+        PATHS.clear()
+
+    yield forget
+    forget()

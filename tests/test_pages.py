@@ -1,17 +1,21 @@
-"""The pages' code is run as it stands there: the tutorial's commands in their order, the new method's file."""
+"""The pages' code is run as it stands there: the tutorial's commands in their order, plug-ins, data of one's own."""
 
+import json
 import re
 import shlex
 import subprocess
-import sys
+import tomllib
 from pathlib import Path
-from types import ModuleType
 
+import numpy as np
 import pytest
 
 from checks import check_learner
+from hibnn import plugins
+from hibnn.benchmarks import find_benchmark
+from hibnn.benchmarks.registry import BENCHMARKS
 from hibnn.cli.main import main
-from hibnn.learners.method import Card, Look, Method
+from hibnn.datasets import digits
 from hibnn.learners.registry import METHODS
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -53,14 +57,56 @@ def test_the_tutorial_runs_as_written_and_says_what_it_shows(tmp_path, monkeypat
     assert (tmp_path / "customers.onnx").stat().st_size > 0
 
 
-def test_the_new_method_of_the_page_is_a_learner(tmp_path, monkeypatch):
-    files = {title: text for _, title, text in blocks("extending.md")}
-    module = ModuleType("hibnn.learners.l2")
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    exec(compile(files["src/hibnn/learners/l2.py"], "extending.md", "exec"), vars(module))
-    names = vars(module) | {"Method": Method, "Card": Card, "Look": Look}
-    monkeypatch.setitem(METHODS.added, "l2", eval(files["in METHODS"], names))
-    check_learner("l2", tmp_path)
-    test = dict(names)
-    exec(files["tests/learners/test_l2.py"], test)
-    assert callable(test["test_l2_is_a_learner"])
+@pytest.fixture
+def extending(tmp_path, monkeypatch, forget_plugins):
+    """The files of the page in a folder of their own."""
+    monkeypatch.chdir(tmp_path)
+    for _, title, text in blocks("extending.md"):
+        if "." in title:
+            Path(title).write_text(text)
+    return tmp_path
+
+
+def commands(about: str) -> list[str]:
+    """The page's commands that name a plug-in."""
+    lines = [line for _, title, text in blocks("extending.md") if title == "run" for line in text.splitlines()]
+    return [line for line in lines if f"--plugin {about}" in line]
+
+
+def test_the_method_of_the_page_is_a_learner_from_a_file_outside_the_package(extending, capsys):
+    for line in commands("l2.py"):
+        assert "l2" in execute(line, capsys)
+    check_learner("l2", extending)
+    names: dict = {}
+    exec((extending / "test_l2.py").read_text(), names)
+    assert callable(names["test_l2_is_a_learner"])
+
+
+def test_the_benchmark_of_the_page_runs_from_a_file_outside_the_package(extending, monkeypatch, capsys):
+    small = digits()
+    monkeypatch.setattr("hibnn.datasets.load", lambda name: small)  # in the place of MNIST, which may not be there
+    (line,) = commands("rotated.py")
+    execute(line, capsys)
+    result = json.loads((extending / "runs/rotated/result.json").read_text())
+    assert (result["dataset"], len(result["accuracy_matrix"])) == ("rotated-mnist", 2)
+    straight, turned = (task.train.load().x[0] for task in find_benchmark("rotated-mnist").make(0, 2))
+    assert not np.array_equal(straight, turned)
+
+
+def test_the_entry_points_of_the_page_name_what_its_files_define(extending):
+    groups = tomllib.loads((extending / "pyproject.toml").read_text())["project"]["entry-points"]
+    for file in ("l2.py", "rotated.py"):
+        plugins.load_plugin(Path(file))
+    assert groups["hibnn.methods"].keys() == METHODS.added.keys()
+    assert groups["hibnn.benchmarks"].keys() == BENCHMARKS.added.keys()
+    assert {value.split(":")[1] for group in groups.values() for value in group.values()} == {"METHOD", "BENCHMARK"}
+
+
+def test_the_data_of_the_page_are_learned(extending, capsys):
+    exec(compile((extending / "own_arrays.py").read_text(), "extending.md", "exec"), {})
+    assert float(capsys.readouterr().out) > 0.8
+    for name in ("spring", "spring-test", "summer"):
+        rows = [f"{number},{number % 2},{('bee', 'wasp')[number % 2]}" for number in range(40)]
+        Path(f"{name}.csv").write_text("\n".join(["length,stripes,species", *rows]))
+    line = "hibnn run --dataset seasons.toml --scenario task --method finetune --epochs 1 --quiet --json"
+    assert json.loads(execute(line, capsys))["dataset"] == "seasons.toml"

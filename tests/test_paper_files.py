@@ -26,43 +26,45 @@ def runs(name):
 @pytest.mark.parametrize("path", SWEEPS, ids=lambda path: path.stem)
 def test_every_sweep_of_the_paper_describes_different_runs_on_test_data(path):
     experiments = read_sweep(path)
-    assert len({one.digest for one in experiments}) == len(experiments) > 0
-    assert {one.evaluate_on for one in experiments} == {"test"}
+    assert len({experiment.digest for experiment in experiments}) == len(experiments) > 0
+    assert {experiment.evaluate_on for experiment in experiments} == {"test"}
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_every_table_and_figure_has_a_file_with_five_seeds(name):
-    assert {one.seed for one in runs(name)} == set(range(5))
+    assert {experiment.seed for experiment in runs(name)} == set(range(5))
 
 
 @pytest.mark.parametrize("path", SWEEPS, ids=lambda path: path.stem)
 def test_every_sweep_has_a_quick_form_of_one_seed(path):
     quick = tomllib.loads(path.read_text())["quick"]
-    options = {option for one in read_sweep(path) for option in vars(one.options)}
+    options = {option for experiment in read_sweep(path) for option in vars(experiment.options)}
     assert quick["seeds"] == [0]
     assert quick.keys() <= options | {"seeds", "tasks"}
 
 
 def test_table_1_has_every_cell():
-    cells = {(one.method, one.dataset, one.scenario.value) for one in runs("table1")}
+    cells = {(experiment.method, experiment.dataset, experiment.scenario.value) for experiment in runs("table1")}
     datasets = ("permuted-mnist", "split-mnist", "split-mnist-noise", "split-mnist-images")
     methods = ("ewc", "si", "gem", "vcl", "den", "ibnn", "finetune", "joint")
     whole = {(m, d, s) for m in methods for d in datasets for s in ("task", "domain", "class")}
     assert cells == whole - {("den", "permuted-mnist", "domain")}
     for method in ("ewc", "si", "gem", "vcl"):
-        assert {one.options.width for one in runs("table1") if one.method == method} == WIDTHS
-    assert {one.options.width for one in runs("table1") if one.method == "den"} == {50}
+        assert {experiment.options.width for experiment in runs("table1") if experiment.method == method} == WIDTHS
+    assert {experiment.options.width for experiment in runs("table1") if experiment.method == "den"} == {50}
 
 
 def test_difficulty_has_the_papers_networks():
-    found = {(one.method, one.options.widths) for one in runs("difficulty")}
+    found = {(experiment.method, experiment.options.widths) for experiment in runs("difficulty")}
     vcl = {("vcl", (width, width)) for width in (50, 100, 400)}
     assert found == vcl | {("ibnn", (200, 200)), ("hibnn", (200, 200))}
-    assert all(one.options.child_alpha_step == 1 for one in runs("difficulty") if one.method == "hibnn")
+    assert all(
+        experiment.options.child_alpha_step == 1 for experiment in runs("difficulty") if experiment.method == "hibnn"
+    )
 
 
 def test_pruning_goes_through_the_depths():
-    depths = {(one.method, one.dataset, one.options.depth) for one in runs("pruning")}
+    depths = {(experiment.method, experiment.dataset, experiment.options.depth) for experiment in runs("pruning")}
     for dataset in ("mnist", "fashion-mnist"):
         assert {("mfvi", dataset, depth) for depth in (1, 2, 3, 4)} <= depths
         assert {("ibnn", dataset, depth) for depth in (1, 2, 3, 4)} <= depths
@@ -72,10 +74,15 @@ def test_pruning_goes_through_the_depths():
 
 @pytest.mark.parametrize("name", TABLES)
 def test_den_always_has_a_head_a_task(name):
-    for one in runs(name):
-        if one.method == "den":
-            bare = Benchmark(one.dataset, one.scenario, (), single_domain_head=find_benchmark(one.dataset).same_classes)
-            assert layout_for(bare, one.heads, find_method("den").prefers_single_head) is Layout.MULTI
+    for experiment in runs(name):
+        if experiment.method == "den":
+            bare = Benchmark(
+                experiment.dataset,
+                experiment.scenario,
+                (),
+                single_domain_head=find_benchmark(experiment.dataset).same_classes,
+            )
+            assert layout_for(bare, experiment.heads, find_method("den").prefers_single_head) is Layout.MULTI
 
 
 @pytest.mark.parametrize("path", SEARCHES, ids=lambda path: path.stem)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from hibnn.benchmarks import Benchmark as Benchmark
     from hibnn.benchmarks import Scenario as Scenario
     from hibnn.benchmarks import benchmark as benchmark
     from hibnn.errors import UserError as UserError
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from hibnn.runs.run import run as run
 
 _HOMES = {
+    "Benchmark": "hibnn.benchmarks",
     "ContinualClassifier": "hibnn.estimators",
     "ContinualRegressor": "hibnn.estimators",
     "Experiment": "hibnn.runs.experiment",
@@ -32,6 +34,7 @@ _HOMES = {
     "run": "hibnn.runs.run",
 }
 __all__ = [
+    "Benchmark",
     "ContinualClassifier",
     "ContinualRegressor",
     "Experiment",

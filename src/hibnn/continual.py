@@ -3,13 +3,13 @@
     begin(rows of an experience)   epoch(0), epoch(1), ...   end()      then again, for the next experience
     p(y, t | x) = p(t | x) p(y | x, t)                                  from `posterior`, mixed by `predict`
 
-Runs and estimators differ in how heads are asked (`Predictor`), and in whether an experience can spare the rows that
-calibrate. Everything else is the same for both, and lives here.
+Runs and estimators differ in how heads are asked (`Predictor`), in precision, and in whether an experience can spare
+the rows that calibrate. Everything else is the same for both, and lives here.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,36 +26,19 @@ from hibnn.tasks.density.density import Of
 from hibnn.tasks.mixture import ClassMixture, GaussianMixture, mix_classes, mix_reals, places_in_turn
 from hibnn.tasks.task_inference import P, TaskInference, divide
 
-Answer = TypeVar("Answer", Prediction, GaussianPrediction, covariant=True)
+ROWS_AT_ONCE = 4096
 OnClass = Callable[[dict[str, float]], None]
+Predictor = Callable[[Learner, NDArray[np.float32], Sequence[int]], list[P]]
+"""p(y | x, t) under each of some heads, from the network alone."""
 
 
-class Predictor(Protocol[Answer]):
-    """How heads and densities are asked: with which random numbers, in which precision, how many rows at a time."""
+def with_streams(*name: str | int) -> Predictor[Prediction]:
+    """Asks every head with a random stream of its own."""
 
-    def predictions(self, learner: Learner, x: NDArray[np.float32], heads: Sequence[int]) -> list[Answer]:
-        """p(y | x, t) under each head, from the network alone."""
-        ...
+    def predict(learner: Learner, x: NDArray[np.float32], heads: Sequence[int]) -> list[Prediction]:
+        return [learner.predict(x, head, learner.setting.generator(*name, head)) for head in heads]
 
-    def blocks(self, x: NDArray[np.float32]) -> Sequence[Float[Tensor, "rows inputs"]]:
-        """The inputs as densities see them."""
-        ...
-
-
-class Streams:
-    """Asks every head with a named random stream of its own, in single precision, all rows at once."""
-
-    def __init__(self, *name: str | int) -> None:
-        self.name = name
-
-    def predictions(self, learner: Learner, x: NDArray[np.float32], heads: Sequence[int]) -> list[Prediction]:
-        return [learner.predict(x, head, learner.setting.generator(*self.name, head)) for head in heads]
-
-    def blocks(self, x: NDArray[np.float32]) -> list[Tensor]:
-        return [torch.from_numpy(x)]
-
-
-PLAIN = Streams("predict")
+    return predict
 
 
 @dataclass(frozen=True)
@@ -68,17 +51,21 @@ class Experience:
 
 
 class ContinualModel:
-    """A learner, and what infers the task where nobody tells it; without an inference the surest head is right."""
+    """A learner, and what infers the task where nobody tells it; without an inference the surest head is right.
 
-    def __init__(self, learner: Learner, inference: TaskInference | None = None) -> None:
-        self.learner, self.inference = learner, inference
+    With `precise`, densities see double precision and few rows at a time, so that no row's answer depends on others.
+    """
+
+    def __init__(self, learner: Learner, inference: TaskInference | None = None, *, precise: bool = False) -> None:
+        self.learner, self.inference, self.precise = learner, inference, precise
         self.experience: Experience | None = None
 
     def copy(self, method: str, options: NetworkOptions) -> "ContinualModel":
         """Another one that knows the same, has other options, and goes its own way."""
         state = self.learner.state() if self.learner.experiences else None
         learner = new_learner(method, options, self.learner.setting, state)
-        return ContinualModel(learner, None if self.inference is None else self.inference.copy())
+        inference = None if self.inference is None else self.inference.copy()
+        return ContinualModel(learner, inference, precise=self.precise)
 
     @property
     def heads(self) -> list[int]:
@@ -100,18 +87,15 @@ class ContinualModel:
         spare: bool = True,
         on_class: OnClass = lambda terms: None,
     ) -> None:
-        """Begin an experience.
+        """Begin an experience of a task with so many outputs.
 
         Arguments:
-            train: its rows.
-            outputs: of the head: how many classes the task has.
-            head: of the task, if more of its rows return; a new one, if not given.
+            head: of a task whose rows return; a new one, if not given.
             targets: real numbers to learn, a row each; the labels of `train` count for densities alone.
             spare: whether the network does without the rows that calibrate.
             on_class: called after the density of each class.
         """
-        seen = self._divide(train, spare and targets is None)
-        split = seen.load()
+        split = self._divide(train, spare and targets is None).load()
         self.learner.begin_experience(split if targets is None else Split(split.x, targets), outputs, head)
         if self.density_of == "inputs":
             self._learn_densities(on_class)
@@ -138,13 +122,13 @@ class ContinualModel:
             self._learn_densities(lambda terms: None)
         self._calibrate(None)
 
-    def joint(
-        self, x: NDArray[np.float32], heads: Sequence[int] | None = None, predictor: Predictor[Any] = PLAIN
-    ) -> list[Float[Tensor, "rows labels"]]:
+    def joint(self, x: NDArray[np.float32], heads: Sequence[int] | None = None) -> list[Float[Tensor, "rows labels"]]:
         """log n_y p(x | y, t) under some tasks or all; nothing without densities."""
         if self.density_of is None or self.inference is None:
             return []
-        parts = [self.inference.joint(rows, heads, self.learner) for rows in predictor.blocks(x)]
+        rows = torch.from_numpy(x)
+        blocks = (block.double() for block in rows.split(ROWS_AT_ONCE)) if self.precise else [rows]
+        parts = [self.inference.joint(block, heads, self.learner) for block in blocks]
         return [torch.cat(task) for task in zip(*parts, strict=True)]
 
     def posterior(
@@ -157,7 +141,7 @@ class ContinualModel:
     ) -> tuple[Float[Tensor, "tasks rows"], list[P]]:
         """p(t | x) and p(y | x, t) under some heads; `joint` is what densities say of them, if it is to count."""
         inference = self.inference or TaskInference("entropy", self.learner.setting, mixing="hard")
-        return inference.posterior(predictor.predictions(self.learner, x, heads), joint, share)
+        return inference.posterior(predictor(self.learner, x, heads), joint, share)
 
     def predict(
         self,
@@ -165,17 +149,15 @@ class ContinualModel:
         task: int | None = None,
         *,
         places: Sequence[Tensor] | None = None,
-        predictor: Predictor[Prediction] = PLAIN,
+        predictor: Predictor[Prediction] | None = None,
     ) -> ClassMixture:
-        """Probabilities of all classes, in the order they were learned or as `places` has them, and of the tasks.
-
-        A told task is the only one that answers.
-        """
-        tasks, within = self._asked(x, task, predictor)
+        """Probabilities of classes, in the order they were learned or as `places` has them, under one task or all."""
+        several = self.learner.setting.layout is Layout.MULTI
+        task = task if several else None  # one head for all cannot be told apart
+        tasks, within = self._asked(x, task, predictor or with_streams("predict"))
         if places is None:
-            several = self.learner.setting.layout is Layout.MULTI
             places = places_in_turn(self.learner.head_sizes if several else [within[0].probabilities.shape[-1]])
-        own = [places[head] for head in self._heads(task)]
+        own = places if task is None else [places[task]]
         return mix_classes([prediction.normalised() for prediction in within], own, tasks)
 
     def predict_reals(
@@ -185,12 +167,10 @@ class ContinualModel:
         tasks, within = self._asked(x, task, predictor)
         return mix_reals(within, tasks)
 
-    def is_ood(
-        self, x: NDArray[np.float32], rate: float = 0.05, predictor: Predictor[Any] = PLAIN
-    ) -> Bool[Tensor, " rows"]:
+    def is_ood(self, x: NDArray[np.float32], rate: float = 0.05) -> Bool[Tensor, " rows"]:
         """Which inputs belong to none of the tasks, if this share of own inputs may be called so."""
         inference = self.inference or TaskInference("entropy", self.learner.setting)
-        return inference.is_ood(self.joint(x, predictor=predictor), rate)
+        return inference.is_ood(self.joint(x), rate)
 
     def state(self) -> State:
         """Everything that must be stored to predict and to go on."""
@@ -231,19 +211,15 @@ class ContinualModel:
         if self.inference is None or self.experience is None:
             return
         held, task = self.experience.held, self.learner.task
-        predictor = predictor or Streams("calibrate", task)
-        predictions = predictor.predictions(self.learner, held.x, self.heads)
+        predictions = (predictor or with_streams("calibrate", task))(self.learner, held.x, self.heads)
         labels = torch.from_numpy(held.y) if self.experience.spared else None
-        self.inference.calibrate(predictions, self.joint(held.x, self.heads, predictor), task, labels)
+        self.inference.calibrate(predictions, self.joint(held.x), task, labels)
         self.experience = None
 
-    def _heads(self, task: int | None) -> list[int]:
-        return self.heads if task is None else [task]
-
     def _asked(self, x: NDArray[np.float32], task: int | None, predictor: Predictor[P]) -> tuple[Tensor, list[P]]:
-        heads = self._heads(task)
+        heads = self.heads if task is None else [task]
         useful = self.inference is not None and self.inference.uses_densities(heads)
-        return self.posterior(x, heads, self.joint(x, heads, predictor) if useful else [], predictor)
+        return self.posterior(x, heads, self.joint(x, heads) if useful else [], predictor)
 
 
 def new_learner(method: str, options: NetworkOptions, setting: Setting, state: State | None = None) -> Learner:

@@ -1,11 +1,11 @@
 """Progress bars on standard error: they appear only where work takes longer than two seconds, and only on a terminal.
 
-Everything that shows a bar uses these, from downloads to the estimators; nothing is imported until a bar is drawn.
+Everything that shows a bar uses these, from downloads to the estimators; rich is not imported until a bar is drawn.
 """
 
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
+from threading import Timer
 from typing import TYPE_CHECKING, Self, TypeVar
 
 if TYPE_CHECKING:
@@ -16,29 +16,26 @@ Item = TypeVar("Item")
 
 
 class Bar:
-    """A bar over so many steps; a total that is known only later is given as a function.
-
-    As a context manager it takes the bar away at the end.
-    """
+    """A bar over so many steps, for a `with` block; a total that is known only later is given as a function."""
 
     def __init__(
-        self, title: str, total: float | Callable[[], float] | None = None, *, show: bool = True, bytes: bool = False
+        self, title: str, total: float | Callable[[], float] | None = None, *, show: bool = True, in_bytes: bool = False
     ) -> None:
-        self.title, self.total, self.bytes = title, total, bytes
+        self.title, self.total, self.in_bytes = title, total, in_bytes
         self.done, self.note = 0.0, ""
-        self.show = show and sys.stderr.isatty()
-        self.start = time.perf_counter()
         self.drawn: Progress | None = None
+        wanted = show and sys.stderr.isatty()  # a timer draws the bar, also if the work says nothing for long
+        self.timer = Timer(SECONDS_BEFORE_A_BAR, self._draw) if wanted else None
 
     def restart(self, title: str, total: float, done: float = 0) -> None:
         """Begin another stretch of work."""
         self.title, self.total, self.done, self.note = title, total, done, ""
-        self._draw()
+        self._update()
 
     def advance(self, steps: float = 1, note: str = "") -> None:
         """So many steps were done; the note stands behind the bar."""
         self.done, self.note = self.done + steps, note
-        self._draw()
+        self._update()
 
     def print(self, line: str) -> None:
         """A line on standard error, above the bar."""
@@ -48,23 +45,29 @@ class Bar:
             self.drawn.console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     def __enter__(self) -> Self:
+        if self.timer is not None:
+            self.timer.start()
         return self
 
     def __exit__(self, *failure: object) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer.join()
         if self.drawn is not None:
             self.drawn.stop()
 
     def _draw(self) -> None:
-        if not self.show or (self.drawn is None and time.perf_counter() - self.start < SECONDS_BEFORE_A_BAR):
-            return
-        if self.drawn is None:
-            self.drawn = _new_bar(self.bytes)
-            self.drawn.add_task("", note="")
-            self.drawn.start()
-        total = self.total() if callable(self.total) else self.total
-        self.drawn.update(
-            self.drawn.task_ids[0], description=self.title, total=total, completed=self.done, note=self.note
-        )
+        drawn = _new_bar(self.in_bytes)
+        drawn.add_task("", note="")
+        drawn.start()
+        self.drawn = drawn
+        self._update()
+
+    def _update(self) -> None:
+        if self.drawn is not None:
+            total = self.total() if callable(self.total) else self.total
+            values = {"description": self.title, "completed": self.done, "note": self.note}
+            self.drawn.update(self.drawn.task_ids[0], total=total, **values)
 
 
 def track(items: Sequence[Item], title: str) -> Iterator[Item]:
@@ -75,11 +78,11 @@ def track(items: Sequence[Item], title: str) -> Iterator[Item]:
             bar.advance()
 
 
-def _new_bar(bytes: bool) -> "Progress":
+def _new_bar(in_bytes: bool) -> "Progress":
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    counts = DownloadColumn() if bytes else MofNCompleteColumn()
+    counts = DownloadColumn() if in_bytes else MofNCompleteColumn()
     columns = (TextColumn("{task.description}"), BarColumn(), counts, TimeRemainingColumn())
     note = TextColumn("{task.fields[note]}", style="dim")
     return Progress(*columns, note, console=Console(stderr=True), transient=True)

@@ -6,7 +6,8 @@ imported only if a name is not built in, or when everything is listed.
 
 import re
 from collections.abc import Callable, Iterable
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cache, cached_property
 from importlib.metadata import EntryPoint, entry_points
 from typing import Generic, Protocol, TypeVar
 
@@ -23,12 +24,24 @@ class Named(Protocol):
 Entry = TypeVar("Entry", bound=Named)
 
 
+@dataclass(frozen=True)
+class Plugin:
+    """A file that brought entries: its name, and a hash of its content."""
+
+    file: str
+    sha256: str
+
+    def __str__(self) -> str:
+        return f"the plug-in {self.file}"
+
+
 class Registry(Generic[Entry]):
     """Entries by name: `kind` says what they are, `group` is the name of their entry points."""
 
     def __init__(self, kind: str, group: str, entry: type[Entry], home: Callable[[], Iterable[Entry]]) -> None:
         self.kind, self.group, self.entry, self.home = kind, group, entry, home
         self.added: dict[str, Entry] = {}
+        self.origins: dict[str, Plugin] = {}
 
     @cached_property
     def built_in(self) -> dict[str, Entry]:
@@ -44,7 +57,7 @@ class Registry(Generic[Entry]):
         known = self.known()
         if name in known:
             return known[name]
-        points = self._points()
+        points = installed(self.group)
         if name not in points:
             raise unknown(self.kind, name, {*known, *points})
         return self._load(points[name])
@@ -52,20 +65,17 @@ class Registry(Generic[Entry]):
     def all(self) -> dict[str, Entry]:
         """Every entry, those of installed packages last."""
         known = self.known()
-        return known | {name: self._load(point) for name, point in self._points().items() if name not in known}
+        return known | {name: self._load(point) for name, point in installed(self.group).items() if name not in known}
 
-    def add(self, entry: Entry, source: str) -> None:
-        """Make an entry known for as long as this process lives; `source` is who asks for it."""
+    def add(self, entry: Entry, source: Plugin) -> None:
+        """Make the entry of a plug-in known for as long as this process lives."""
         if not re.fullmatch(r"[a-z0-9]+([-_][a-z0-9]+)*", entry.name):
             raise UserError(
                 f"{source} registers a {self.kind} '{entry.name}': use small letters, digits and hyphens for its name."
             )
-        if entry.name in self.known() or entry.name in self._points():
+        if entry.name in self.known() or entry.name in installed(self.group):
             raise UserError(f"{source} registers the {self.kind} '{entry.name}', which exists: give it another name.")
-        self.added[entry.name] = entry
-
-    def _points(self) -> dict[str, EntryPoint]:
-        return {point.name: point for point in entry_points(group=self.group)}
+        self.added[entry.name], self.origins[entry.name] = entry, source
 
     def _load(self, point: EntryPoint) -> Entry:
         source = f"the entry point {point.name} = {point.value} of an installed package"
@@ -76,3 +86,9 @@ class Registry(Generic[Entry]):
         if not isinstance(entry, self.entry) or entry.name != point.name:
             raise UserError(f"{source} is no {self.entry.__name__} of that name.")
         return entry
+
+
+@cache
+def installed(group: str) -> dict[str, EntryPoint]:
+    """What installed packages offer, by name; looked up once, because every package must be asked."""
+    return {point.name: point for point in entry_points(group=group)}

@@ -5,7 +5,8 @@ import hashlib
 import numpy as np
 import pytest
 
-from hibnn.benchmarks import Scenario, benchmark, benchmarks
+from hibnn.benchmarks import Scenario, benchmark, benchmarks, find_benchmark
+from hibnn.benchmarks.registry import title_of
 from hibnn.errors import UserError
 
 # inputs, training and test sizes, first training labels, digest of 500 training inputs and of the last test set; seed 0
@@ -108,6 +109,20 @@ def test_validation_data_come_from_the_training_set_and_leave_it(name):
 )
 def test_scenarios_have_aliases(name, scenario):
     assert Scenario.parse(name) == scenario
+
+
+def test_words_are_parsed_and_checked_and_everything_has_a_title():
+    assert benchmark("split-digits", "cl2").scenario is Scenario.DOMAIN
+    with pytest.raises(UserError, match="did you mean 'validation'"):
+        benchmark("split-digits", "task", evaluate_on="validaton")
+    assert [title_of(name) for name in ("split-mnist", "data/own.toml", "lost")] == ["Split MNIST", "own", "lost"]
+
+
+def test_the_sizes_of_an_endless_benchmark_are_as_many_as_asked_for():
+    endless, split = find_benchmark("permuted-mnist"), find_benchmark("split-digits")
+    assert [len(endless.first_sizes(count)) for count in (None, 2, 8)] == [5, 2, 8]
+    assert [len(split.first_sizes(count)) for count in (None, 2)] == [5, 2]
+    assert (split.traits.few_rows, endless.traits.few_rows, endless.traits.same_classes) == (True, False, True)
 
 
 def test_unknown_names_are_refused_with_the_nearest_valid_one():

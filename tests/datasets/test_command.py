@@ -1,5 +1,6 @@
 import io
 import sys
+import time
 
 import pytest
 
@@ -72,10 +73,12 @@ class Terminal(io.StringIO):
 
 
 def test_a_terminal_sees_a_bar_and_a_file_sees_a_line(monkeypatch):
+    monkeypatch.setattr("hibnn.progress.SECONDS_BEFORE_A_BAR", 0.0)
     for stream, expected in ((io.StringIO(), "hibnn: fetching toys\n"), (Terminal(), "fetching toys")):
         monkeypatch.setattr(sys, "stderr", stream)
         with progress("fetching toys", total=100) as advance:
             advance(100)
+            time.sleep(0.3)
         assert expected in stream.getvalue()
     assert "100/100 bytes" in stream.getvalue()
 

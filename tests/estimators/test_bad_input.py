@@ -76,7 +76,7 @@ UNBORN = {
     "an unknown method": ({"method": "ibn"}, "did you mean 'ibnn'"),
     "an unknown option": ({"options": {"alfa": 3}}, "did you mean 'alpha'"),
     "a negative option": ({"options": {"alpha": -1.0}}, "alpha must be positive"),
-    "an option of the wrong type": ({"options": {"alpha": "many"}}, "wrong type"),
+    "an option of the wrong type": ({"options": {"alpha": "many"}}, "alpha must be a finite number"),
     "no neurons": ({"truncation": 0}, "truncation must be"),
     "an unknown truncation": ({"truncation": "big"}, "truncation must be"),
 }

@@ -50,12 +50,12 @@ def test_maximum_likelihood_epochs_move_the_means_alone_and_only_for_the_first_t
     assert learner.epochs == 3
     layer = learner.bayesian.hidden_layers()[0]
     mean, log_variance, raw = (
-        value.detach().clone() for value in (layer.mean, layer.log_variance, learner.buffet.each()[0].raw)
+        value.detach().clone() for value in (layer.mean, layer.log_variance, learner.bayesian.buffet.each()[0].raw)
     )
     learner.epoch(0)
     assert not torch.equal(layer.mean, mean)
     assert torch.equal(layer.log_variance, log_variance)
-    assert torch.equal(learner.buffet.each()[0].raw, raw)
+    assert torch.equal(learner.bayesian.buffet.each()[0].raw, raw)
     learner.end()
     learner.begin(benchmark.tasks[1])
     assert learner.epochs == 1
@@ -67,7 +67,7 @@ def test_child_alpha_grows_with_every_data_set():
     seen = []
     for task in benchmark.tasks:
         learn(learner, task)
-        seen.append(learner.buffet.child_alpha)
+        seen.append(learner.bayesian.buffet.child_alpha)
     assert seen == [2.0, 2.0, 5.0]
 
 
@@ -93,7 +93,7 @@ def test_more_draws_of_the_weights_are_more_rows():
     benchmark = small_benchmark()
     learner = small_learner("hibnn", benchmark, draws=3, epochs=1, hidden=(12, 7))
     assert learn(learner, benchmark.tasks[0])[0]["nll"] > 0
-    assert [len(pi) for pi in learner.buffet.expected_pi()] == [12, 7]
+    assert [len(pi) for pi in learner.bayesian.buffet.expected_pi()] == [12, 7]
 
 
 def test_authors_variants_train_and_answer():

@@ -21,7 +21,7 @@ def test_a_learner_with_time_stamps_is_a_learner(method, kind, tmp_path):
 
 
 @pytest.mark.parametrize(("method", "hidden"), [("ibnn", (20,)), ("ibnn", (20, 14)), ("hibnn", (20, 14))])
-@pytest.mark.parametrize("prediction", ["sampled", "mean"])
+@pytest.mark.parametrize("prediction", ["sample", "mean"])
 def test_with_hard_stamps_old_answers_stay_bit_for_bit(method, hidden, prediction):
     benchmark = small_benchmark()
     learner = small_learner(
@@ -58,9 +58,9 @@ def test_soft_stamps_keep_the_sticks_of_each_task_and_count_them():
     for task in benchmark.tasks:
         learn(stamped, task)
         learn(plain, task)
-        expected.append(plain.buffet.expected_pi()[0])
+        expected.append(plain.bayesian.buffet.expected_pi()[0])
     for number, pi in enumerate(expected):
-        assert torch.equal(stamped.expected_pi(number)[0], pi)
+        assert torch.equal(stamped.neurons.expected_pi(number)[0], pi)
     assert stamped.parameter_count() == plain.parameter_count() + 3 * 2 * 20
 
 
@@ -68,15 +68,15 @@ def test_hard_stamps_own_a_prefix_and_the_buffet_begins_behind_it():
     benchmark = small_benchmark()
     learner = small_learner("ibnn", benchmark, timestamps=Timestamps.HARD, frozen_threshold=0.3, **SMALL)
     learn(learner, benchmark.tasks[0])
-    (stamp,) = learner.neurons.stamps.sticks(0)
+    (stamp,) = learner.neurons.sticks(0)
     pi = stamp.expected_pi()
     assert 0 < stamp.limit < 20
     assert (pi[: stamp.limit] > 0.3).all()
     assert (pi[stamp.limit :] == 0).all()
-    (now,) = learner.buffet.values()
+    (now,) = learner.bayesian.buffet.values()
     assert (now.expected_pi()[: stamp.limit] == 1).all()
     assert torch.allclose(now.concentrations[:, stamp.limit :], torch.tensor([[6.0], [1.0]]))
-    assert learner.buffet.each()[0].kl() > 0
+    assert learner.bayesian.buffet.each()[0].kl() > 0
 
 
 def test_a_later_task_changes_only_weights_that_no_task_owns():
@@ -85,7 +85,7 @@ def test_a_later_task_changes_only_weights_that_no_task_owns():
         "ibnn", benchmark, hidden=(20, 14), timestamps=Timestamps.HARD, frozen_threshold=0.3, **SMALL
     )
     learn(learner, benchmark.tasks[0])
-    below, above = learner.neurons.stamps.owned_units()
+    below, above = learner.neurons.owned_units()
     before = [layer.mean.detach().clone() for layer in learner.bayesian.hidden_layers()]
     learn(learner, benchmark.tasks[1])
     first, second = (layer.mean != old for layer, old in zip(learner.bayesian.hidden_layers(), before, strict=True))

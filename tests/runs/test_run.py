@@ -132,3 +132,17 @@ def test_a_run_that_a_search_gives_up_says_so(tmp_path):
         run(experiment(), tmp_path, progress=Judge())
     status = json.loads((tmp_path / "status.json").read_text())
     assert (status["status"], status["message"]) == ("given up", "below the median")
+
+
+def test_a_run_can_be_given_up_after_a_task(tmp_path):
+    seen = []
+
+    def after_task(number, accuracies):
+        seen.append((number, len(accuracies)))
+        if number == 1:
+            raise GivenUpError("enough")
+
+    with pytest.raises(GivenUpError, match="enough"):
+        run(experiment(), tmp_path, after_task=after_task)
+    assert seen == [(0, 1), (1, 2)]
+    assert run(experiment(), tmp_path)["accuracy_matrix"] == run(experiment())["accuracy_matrix"]

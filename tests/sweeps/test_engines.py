@@ -36,7 +36,7 @@ def nothing(*arguments):
 
 
 def outcomes(experiments, out):
-    return [outcome(folder_of(one, out)) for one in experiments]
+    return [outcome(folder_of(experiment, out)) for experiment in experiments]
 
 
 def pid_of_a_run(out):
@@ -75,7 +75,7 @@ def test_a_killed_dask_worker_loses_no_run_and_changes_no_number(grid, tmp_path)
         done = sweep(experiments, tmp_path / "dask", executor, nothing, slots=slots)
     killer.join()
     assert killed
-    assert [one.status for one in done] == ["done"] * 4
+    assert [outcome.status for outcome in done] == ["done"] * 4
     assert outcomes(experiments, tmp_path / "dask") == outcomes(experiments, tmp_path / "local")
 
 

@@ -65,13 +65,13 @@ def test_tasks_are_taken_to_be_about_as_large_as_they_are(dataset, tasks, evalua
 def test_runs_that_differ_in_seed_and_rates_are_measured_once(monkeypatch):
     measured = []
 
-    def count(one):
-        measured.append(one)
-        return Cost(float(one.options.epochs), 0.0)
+    def count(experiment):
+        measured.append(experiment)
+        return Cost(float(experiment.options.epochs), 0.0)
 
     monkeypatch.setattr(module, "measure", count)
     options = [{"epochs": 1}, {"epochs": 1, "learning_rate": 0.5}, {"epochs": 2}]
-    costs = estimate([experiment(options=one, seed=seed) for one in options for seed in (0, 1)])
+    costs = estimate([experiment(options=chosen, seed=seed) for chosen in options for seed in (0, 1)])
     assert [cost.total for cost in costs] == [1, 1, 1, 1, 2, 2]
     assert len(measured) == 2
 

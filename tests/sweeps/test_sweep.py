@@ -36,9 +36,9 @@ def grid(tmp_path):
 
 def test_lists_multiply_and_the_command_lines_seeds_go_first(grid):
     experiments = read_sweep(grid)
-    assert len(experiments) == len({one.digest for one in experiments}) == 8
-    assert {one.options.epochs for one in experiments} == {1}
-    assert {one.seed for one in read_sweep(grid, seeds=[7])} == {7}
+    assert len(experiments) == len({experiment.digest for experiment in experiments}) == 8
+    assert {experiment.options.epochs for experiment in experiments} == {1}
+    assert {experiment.seed for experiment in read_sweep(grid, seeds=[7])} == {7}
 
 
 def test_a_sweep_writes_a_result_for_every_run_and_repeats_none(grid, tmp_path):
@@ -51,7 +51,7 @@ def test_a_sweep_writes_a_result_for_every_run_and_repeats_none(grid, tmp_path):
     assert len(seen) == 8
     times = {path.stat().st_mtime_ns for path in (tmp_path / "runs").glob("*/result.json")}
     assert len(times) == 4
-    assert all((folder_of(one, tmp_path / "runs") / "result.json").exists() for one in experiments)
+    assert all((folder_of(experiment, tmp_path / "runs") / "result.json").exists() for experiment in experiments)
 
 
 def test_a_run_that_fails_is_tried_once_more_and_does_not_stop_the_others(grid, tmp_path, monkeypatch):
@@ -137,9 +137,9 @@ def test_a_run_that_kills_its_workers_is_given_up_and_soon_runs_alone(grid, tmp_
     monkeypatch.setattr(sweep_module, "run_one", kill_for_joint)
     with ThreadPoolExecutor(2) as executor:
         outcomes = sweep(read_sweep(grid, seeds=[0]), tmp_path, executor, lambda outcome: None, slots=lambda: 2)
-    assert sorted(one.status for one in outcomes) == ["done"] * 2 + ["failed"] * 2
+    assert sorted(outcome.status for outcome in outcomes) == ["done"] * 2 + ["failed"] * 2
     assert "its worker died 4 times (BrokenProcessPool)" in outcomes[-1].error
-    assert {tuple(counts[2:]) for one, counts in company.items() if one.method == "joint"} == {(1, 1)}
+    assert {tuple(counts[2:]) for experiment, counts in company.items() if experiment.method == "joint"} == {(1, 1)}
 
 
 def test_a_runs_folder_says_that_it_waits_before_it_is_started(grid, tmp_path):
@@ -151,8 +151,8 @@ def test_a_runs_folder_says_that_it_waits_before_it_is_started(grid, tmp_path):
 
     experiments = read_sweep(grid, seeds=[0])
     with ThreadPoolExecutor(1) as executor, pytest.raises(FullError):
-        sweep(experiments, tmp_path, executor, lambda outcome: None, slots=refuse, on_start=lambda one: refuse())
-    assert {read_record(folder_of(one, tmp_path)).status for one in experiments} == {"pending"}
+        sweep(experiments, tmp_path, executor, lambda outcome: None, slots=refuse, on_start=lambda experiment: refuse())
+    assert {read_record(folder_of(experiment, tmp_path)).status for experiment in experiments} == {"pending"}
 
 
 QUICK = """
@@ -169,12 +169,12 @@ def test_quick_replaces_what_a_method_has_and_leaves_out_what_it_has_not(tmp_pat
     grids = GRID.replace('"joint"', '"ibnn"').replace("epochs = 1", "epochs = [5, 7]")
     path.write_text(f'{grids}[[grid]]\nmethod = "mfvi"\ndataset = "mnist"\nscenario = "task"\n{QUICK}')
     experiments = read_sweep(path, quick=True)
-    assert [one.method for one in experiments] == ["finetune"] * 2 + ["ibnn"] * 2 + ["mfvi"]
-    assert {(one.seed, one.options.epochs) for one in experiments} == {(3, 1)}
-    assert [one.tasks for one in experiments] == [2] * 4 + [None]
+    assert [experiment.method for experiment in experiments] == ["finetune"] * 2 + ["ibnn"] * 2 + ["mfvi"]
+    assert {(experiment.seed, experiment.options.epochs) for experiment in experiments} == {(3, 1)}
+    assert [experiment.tasks for experiment in experiments] == [2] * 4 + [None]
     assert experiments[2].options.prediction_draws == 4
     assert len(read_sweep(path)) == 2 * (8 + 1)
-    assert {one.seed for one in read_sweep(path, seeds=[8], quick=True)} == {8}
+    assert {experiment.seed for experiment in read_sweep(path, seeds=[8], quick=True)} == {8}
 
 
 def test_quick_needs_its_table(grid):
@@ -198,6 +198,13 @@ def test_a_sweep_that_makes_no_sense_is_refused(grid, capsys, words, hint):
         ("", "no runs"),
         ("[[grid", "not valid TOML"),
         ('[[grid]]\nmethod = "finetune"', "name its dataset"),
+        (f"sedes = [1]\n{GRID}", "did you mean 'seeds'"),
+        (f"{GRID}[quik]\nepochs = 1", r"did you mean '\[quick\]'"),
+        (f"{GRID}[quick]\nepcohs = 1", "did you mean 'epochs'"),
+        (GRID.replace("[0, 1]", "[0, 1.5]"), r"seeds must be a whole number, not 1\.5"),
+        (GRID.replace("[0, 1]", "3"), "seeds must be a list, not 3"),
+        (GRID.replace("epochs = 1", "epochs = true"), "epochs must be a whole number, not True"),
+        (f'{GRID}evaluate_on = "validaton"', "did you mean 'validation'"),
         ('[[grid]]\nmethod = "finetune"\ndataset = "split-digits"\nscenario = "task"\nalpha = 1', "no option 'alpha'"),
     ],
 )
@@ -222,8 +229,8 @@ def test_the_live_table_shows_what_runs_what_ended_and_how_long_it_will_take(gri
     display.done(Outcome(first, folder_of(first, grid.parent), "done", {"acc": 0.5, "seconds": 1.0}))
     assert console.file.getvalue() == ""  # it was finished before this sweep
     assert display.time_left == "time left unknown"
-    for one in (second, third):
-        display.start(one)
+    for experiment in (second, third):
+        display.start(experiment)
     display.done(Outcome(second, folder_of(second, grid.parent), "diverged", error="no number"))
     console.print(display)
     text = console.file.getvalue()

@@ -78,6 +78,27 @@ def test_the_probabilities_of_all_classes_are_those_of_tasks_times_those_within(
     assert torch.allclose(told.sum(1), torch.ones(len(x), dtype=torch.float64))
 
 
+@pytest.mark.parametrize(("scenario", "classes"), [(Scenario.DOMAIN, 2), (Scenario.CLASS, 6)])
+def test_where_one_head_serves_all_tasks_a_told_task_changes_nothing(scenario, classes):
+    benchmark = small_benchmark(scenario)
+    model = ContinualModel(small_learner("finetune", benchmark, epochs=1))
+    for task in benchmark.tasks:
+        learn_task(model, task)
+    x = benchmark.tasks[1].test.load().x
+    assert model.predict(x).probabilities.shape[1] == classes
+    assert torch.equal(model.predict(x).probabilities, model.predict(x, 1).probabilities)
+
+
+def test_a_copy_goes_its_own_way():
+    benchmark, model = learned("density", method="vcl")
+    x = benchmark.tasks[0].test.load().x
+    before, copy = model.predict(x).probabilities, model.copy("vcl", model.learner.options)
+    assert torch.equal(copy.predict(x).probabilities, before)
+    learn_task(copy, benchmark.tasks[0])
+    assert copy.predict(x).probabilities.shape[1] == 8
+    assert torch.equal(model.predict(x).probabilities, before)
+
+
 def test_foreign_inputs_are_refused_and_own_ones_mostly_not():
     benchmark, model = learned("density")
     own = np.concatenate([task.test.load().x for task in benchmark.tasks])

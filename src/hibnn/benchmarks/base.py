@@ -1,8 +1,11 @@
 """What a benchmark is made of: splits of examples, tasks, and the scenario: who knows the task at test time."""
 
+import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +28,10 @@ class Scenario(StrEnum):
         aliases = {f"cl{number}": scenario for number, scenario in enumerate(cls, start=1)}
         for scenario in cls:
             aliases |= {str(scenario) + ending: scenario for ending in ("", "-il", "-incremental")}
-        if name.lower() not in aliases:
-            raise unknown("scenario", name, aliases)
-        return aliases[name.lower()]
+        word = str(name).lower()
+        if word not in aliases:
+            raise unknown("scenario", word, aliases)
+        return aliases[word]
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,26 @@ class Benchmark:
         """Random arrays that belong to the run: each task's permutation of the pixels, where it has one."""
         orders = [task.train.pixels for task in self.tasks if task.train.pixels is not None]
         return {"permutations": np.stack(orders)} if orders else {}
+
+    @classmethod
+    def from_arrays(
+        cls, name: str, arrays: Sequence[tuple[Any, Any, Any, Any]], scenario: str, names: Sequence[str] | None = None
+    ) -> "Benchmark":
+        """Tasks of one's own, a (training inputs, training labels, test inputs, test labels) each.
+
+        Inputs are numbers in rows and columns; labels are whole numbers or words.
+        """
+        from hibnn.benchmarks.own import benchmark_from_arrays
+
+        return benchmark_from_arrays(name, arrays, scenario, names)
+
+    @cached_property
+    def digest(self) -> str:
+        """A hash of all examples."""
+        content = hashlib.sha256()
+        for split in (part.load() for task in self.tasks for part in (task.train, task.test)):
+            content.update(f"{split.x.shape}".encode() + split.x.tobytes() + split.y.tobytes())
+        return content.hexdigest()[:16]
 
     @property
     def inputs(self) -> int:

@@ -3,10 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 
 from hibnn.benchmarks.base import Benchmark, EvaluateOn, Scenario, Task
 from hibnn.benchmarks.entry import BenchmarkEntry, Traits
+from hibnn.benchmarks.own import find_own
+from hibnn.checking import checked
 from hibnn.datasets import hold_out
+from hibnn.errors import UserError
 from hibnn.registry import Registry
 
 
@@ -19,8 +23,8 @@ BENCHMARKS = Registry("data set", "hibnn.benchmarks", BenchmarkEntry, _built_in)
 
 
 def find_benchmark(name: str) -> BenchmarkEntry:
-    """A benchmark by its name."""
-    return BENCHMARKS.find(name)
+    """A benchmark by its name, or by the TOML file that describes data of one's own."""
+    return find_own(name) if name.endswith(".toml") else BENCHMARKS.find(name)
 
 
 def benchmarks() -> dict[str, BenchmarkEntry]:
@@ -28,8 +32,14 @@ def benchmarks() -> dict[str, BenchmarkEntry]:
     return BENCHMARKS.all()
 
 
+def title_of(name: str) -> str:
+    """A benchmark's title for people; of one that is not known here, what can be made of its name."""
+    known = BENCHMARKS.known()
+    return known[name].title if name in known else Path(name).stem
+
+
 def benchmark(
-    name: str, scenario: Scenario, *, seed: int = 0, tasks: int | None = None, evaluate_on: EvaluateOn = "test"
+    name: str, scenario: str, *, seed: int = 0, tasks: int | None = None, evaluate_on: EvaluateOn = "test"
 ) -> Benchmark:
     """The benchmark `name` in a scenario.
 
@@ -39,15 +49,20 @@ def benchmark(
     """
     entry = find_benchmark(name)
     count = entry.count(tasks)
-    sequence = tuple(entry.make(seed, count))[:count]
-    return judged_on(Benchmark(name, scenario, sequence, entry.same_classes), evaluate_on, seed)
+    whole = Benchmark(name, Scenario.parse(scenario), tuple(entry.make(seed, count)), entry.same_classes)
+    return part_of(whole, seed=seed, tasks=count, evaluate_on=evaluate_on)
 
 
-def judged_on(whole: Benchmark, evaluate_on: EvaluateOn, seed: int) -> Benchmark:
-    """A benchmark whose tasks have validation data in the place of their test data, where these are asked for."""
-    if evaluate_on == "test":
-        return whole
-    return replace(whole, tasks=tuple(_validation(task, seed) for task in whole.tasks))
+def part_of(
+    whole: Benchmark, *, seed: int = 0, tasks: int | None = None, evaluate_on: EvaluateOn = "test"
+) -> Benchmark:
+    """The first tasks of a benchmark, with validation data in the place of their test data where these are wanted."""
+    if tasks is not None and not 1 <= tasks <= len(whole.tasks):
+        raise UserError(f"{whole.name} has {len(whole.tasks)} tasks, not {tasks}.")
+    first = whole.tasks[:tasks]
+    if checked("evaluate-on", evaluate_on, EvaluateOn) == "validation":
+        first = tuple(_validation(task, seed) for task in first)
+    return replace(whole, tasks=first)
 
 
 def traits_of(dataset: str | Benchmark) -> Traits:

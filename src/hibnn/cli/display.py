@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import numpy as np
 from rich.table import Table
@@ -10,11 +11,11 @@ from hibnn.progress import Bar
 from hibnn.runs.progress import Progress, Silent
 
 
+@dataclass(frozen=True)
 class Live:
     """A line a task with the accuracy on each so far, and on a terminal a bar that moves with every epoch."""
 
-    def __init__(self, bar: Bar) -> None:
-        self.bar = bar
+    bar: Bar
 
     def begin(self, number: int, count: int, name: str, epochs: int, done: int = 0) -> None:
         self.bar.restart(f"task {number + 1}/{count} ({name})", epochs, done)

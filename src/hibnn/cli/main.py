@@ -8,6 +8,7 @@ import importlib
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 
 from hibnn import __version__
 from hibnn.errors import Interruption, UserError, unknown
@@ -38,7 +39,8 @@ COMMANDS = {
 USAGE = (
     "usage: hibnn COMMAND [options]\n\n"
     + "\n".join(f"  {name:<9} {summary}" for name, summary in COMMANDS.items())
-    + "\n\n'hibnn COMMAND --help' lists a command's options; '--debug' shows the traceback of an error."
+    + "\n\n'hibnn COMMAND --help' lists a command's options; '--debug' shows the traceback of an error;\n"
+    "'--plugin FILE', as often as needed, adds the method or benchmark in a Python file of yours to any command."
 )
 
 
@@ -48,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     debug = "--debug" in words  # anywhere in the line, for every command
     words = [word for word in words if word != "--debug"]
     try:
-        code = dispatch(words)
+        code = dispatch(load_plugins(words))
     except UserError as error:
         code = _report(str(error), 2, debug)
     except Interruption as interruption:
@@ -58,6 +60,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except Exception as error:
         code = _report(f"internal error, {type(error).__name__}: {error} (--debug shows where).", 1, debug)
     sys.exit(code)
+
+
+def load_plugins(words: list[str]) -> list[str]:
+    """Load the file of every `--plugin`, and return the other words; any command takes them."""
+    words = [part for word in words for part in (word.split("=", 1) if word.startswith("--plugin=") else (word,))]
+    while "--plugin" in words:
+        place = words.index("--plugin")
+        if place + 1 == len(words):
+            raise UserError("--plugin needs the name of a Python file.")
+        importlib.import_module("hibnn.plugins").load_plugin(Path(words[place + 1]))
+        del words[place : place + 2]
+    return words
 
 
 def dispatch(words: list[str]) -> int:

@@ -34,21 +34,19 @@ class TensorBoard:
     def epoch(self, terms: dict[str, float]) -> None:
         self.shown.epoch(terms)
         self.step += 1
-        self._write({f"objective/task {self.task}/{name}": value for name, value in terms.items()}, self.step)
+        values = {f"objective/task {self.task}/{name}": value for name, value in terms.items()}
+        self._try(lambda: self._add(values, self.step))
 
     def end(self, accuracies: np.ndarray, active_units: Sequence[float] | None) -> None:
         self.shown.end(accuracies, active_units)
         values = {f"accuracy/task {task}": float(value) for task, value in enumerate(accuracies, start=1)}
         values |= {f"neurons/layer {layer}": units for layer, units in enumerate(active_units or (), start=1)}
-        self._write(values, self.task)
+        self._try(lambda: self._add(values, self.task))
 
     def close(self) -> None:
         """Write what is left."""
         if self.writer is not None:
             self._try(self.writer.close)
-
-    def _write(self, values: dict[str, float], step: int) -> None:
-        self._try(lambda: self._add(values, step))
 
     def _add(self, values: dict[str, float], step: int) -> None:
         self.writer = self.writer or self.new_writer()

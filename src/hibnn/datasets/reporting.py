@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from hibnn.progress import Bar
+
 
 def report(line: str) -> None:
     """Print a line on stderr."""
@@ -18,14 +20,5 @@ def progress(title: str, total: int | None = None) -> Iterator[Callable[[int], N
     """Show that something takes a while; call what this yields with the bytes done since the last call."""
     if not sys.stderr.isatty():
         report(title)
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = [TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()]
-    if total is not None:
-        columns.insert(2, DownloadColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=total)
-        yield lambda step: bar.advance(task, step)
+    with Bar(title, total, in_bytes=total is not None) as bar:
+        yield bar.advance

@@ -19,7 +19,6 @@ from hibnn.estimators.common import ContinualEstimator, next_name
 from hibnn.estimators.inputs import read_examples
 from hibnn.estimators.labels import all_classes, check_same_kind, class_places, distinct, positions, read_labels
 from hibnn.estimators.model import Model, TaskName, TaskRecord
-from hibnn.estimators.predictive import ClassPredictor
 from hibnn.estimators.scaling import Scaling
 from hibnn.tasks.mixture import ClassMixture
 
@@ -79,9 +78,7 @@ class ContinualClassifier(ClassifierMixin, ContinualEstimator):
     def predict_mixture(self, X: Any, task: TaskName | None) -> ClassMixture:
         """Everything at once, as tensors: probabilities of classes and of tasks, and the parts of the entropy."""
         x, model = self._inputs(X), self.model_
-        return model.continual.predict(
-            x, self._head(task), places=class_places(model), predictor=ClassPredictor(self._mode)
-        )
+        return model.continual.predict(x, self._head(task), places=class_places(model), predictor=self._mode.classes)
 
     def _become(self, model: Model) -> None:
         super()._become(model)

@@ -19,7 +19,7 @@ from hibnn.estimators.compaction import compact_model
 from hibnn.estimators.inputs import read_inputs
 from hibnn.estimators.model import Model, TaskName, TaskRecord, check_task_name
 from hibnn.estimators.options import density_options, method_options
-from hibnn.estimators.predictive import ClassPredictor, PredictionMode
+from hibnn.estimators.predictive import PredictionMode
 from hibnn.estimators.scaling import Scaling
 from hibnn.estimators.training import learn_experience
 from hibnn.learners import Setting
@@ -117,7 +117,7 @@ class ContinualEstimator(BaseEstimator, ABC):
         """Which rows belong to none of the tasks: less likely than all but this share of rows that do belong."""
         x = self._inputs(X)
         with value_errors():
-            return self.model_.continual.is_ood(x, rate, ClassPredictor()).numpy()
+            return self.model_.continual.is_ood(x, rate).numpy()
 
     def export_onnx(self, path: str | Path, task: TaskName | None = None) -> None:
         """Write an ONNX model of inputs as they come, to probabilities (or a mean) and uncertainties.
@@ -178,7 +178,7 @@ class ContinualEstimator(BaseEstimator, ABC):
         setting = Setting(columns, Layout.MULTI, seed, regression=self._regression)
         densities = density_options(self.scaling, self.density)
         inference = TaskInference(self.task_inference, setting, options=densities)
-        continual = ContinualModel(new_learner(self.method, options, setting), inference)
+        continual = ContinualModel(new_learner(self.method, options, setting), inference, precise=True)
         return Model(self.method, options, scaling, targets, (), continual)
 
     def _check_parameters(self) -> None:

@@ -54,16 +54,13 @@ class ExportClassifier(ExportModule):
 
     def __init__(self, model: Model, heads: Sequence[int], mode: PredictionMode) -> None:
         super().__init__(model, heads, mode)
-        places = class_places(model)
-        for number, head in enumerate(heads):
-            self.register_buffer(f"place_{number}", places[head])
+        self.places = [place for head, place in enumerate(class_places(model)) if head in heads]
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
         outputs, joint = self.outputs(x)
         predictions = [Prediction.of_draws(logits.softmax(-1)) for logits in outputs]
-        places = [getattr(self, f"place_{number}") for number in range(len(outputs))]
         tasks, within = self.inference.posterior(predictions, joint)
-        mixture = mix_classes([prediction.normalised() for prediction in within], places, tasks)
+        mixture = mix_classes([prediction.normalised() for prediction in within], self.places, tasks)
         return mixture.probabilities, mixture.entropy, mixture.epistemic, mixture.tasks.T
 
 

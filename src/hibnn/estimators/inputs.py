@@ -11,6 +11,8 @@ from torch import Tensor
 
 from hibnn.estimators.scaling import check_size
 
+ACCEPTED: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
+
 
 def plain(values: Any) -> Any:
     """A torch tensor as an array; everything else as it is."""
@@ -19,23 +21,14 @@ def plain(values: Any) -> Any:
 
 def read_inputs(estimator: BaseEstimator, X: Any, first: bool) -> NDArray[np.floating]:
     """Inputs as numbers; the first time, their columns (and names) are remembered, later they are compared."""
-    x = validate_data(estimator, plain(X), reset=first, accept_sparse="csr", dtype=[np.float64, np.float32])
-    return _dense(x)
+    return _dense(validate_data(estimator, plain(X), reset=first, **ACCEPTED))
 
 
 def read_examples(
     estimator: BaseEstimator, X: Any, y: Any, first: bool, numeric: bool
 ) -> tuple[NDArray[np.floating], NDArray[Any]]:
     """Inputs and as many targets."""
-    x, targets = validate_data(
-        estimator,
-        plain(X),
-        plain(y),
-        reset=first,
-        accept_sparse="csr",
-        dtype=[np.float64, np.float32],
-        y_numeric=numeric,
-    )
+    x, targets = validate_data(estimator, plain(X), plain(y), reset=first, y_numeric=numeric, **ACCEPTED)
     return _dense(x), np.asarray(targets)
 
 

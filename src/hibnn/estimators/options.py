@@ -37,10 +37,7 @@ def method_options(
     for name in further or {}:
         if name not in known:
             raise unknown(f"option of {method}", name, known)
-    try:
-        return kind(**(values | dict(further or {})))
-    except TypeError as error:
-        raise UserError(f"an option of {method} has a value of the wrong type ({error}).") from None
+    return kind(**(values | dict(further or {})))
 
 
 def _width(truncation: int | Literal["auto"], grows: bool) -> int:

@@ -25,7 +25,6 @@ from hibnn.estimators.regressor import ContinualRegressor
 from hibnn.estimators.scaling import Scaling
 from hibnn.files.container import DamagedError, read_container, write_container
 from hibnn.learners import Setting, State, find_method
-from hibnn.learners.base import below
 from hibnn.nn.layout import Layout
 from hibnn.tasks import TaskInference
 from hibnn.tasks.density import DensityOptions
@@ -54,6 +53,7 @@ def save_model(estimator: ContinualEstimator, path: Path) -> None:
             "options": asdict(model.options),
             "seed": setting.seed,
             "tasks": [asdict(task) for task in model.tasks],
+            "layers": len(model.activity),
             "model": state.metadata,
             "inference": {"kind": model.inference.kind, "options": asdict(model.inference.options)},
             "notes": getattr(estimator, "notes_", None),
@@ -91,11 +91,10 @@ def read_model(metadata: Mapping[str, Any], tensors: Mapping[str, Tensor], regre
     setting = Setting(len(inputs.mean), Layout.MULTI, metadata["seed"], regression=regression)
     told = metadata["inference"]
     inference = TaskInference(told["kind"], setting, options=DensityOptions(**told["options"]))
-    state = State(below(tensors, MODEL), metadata["model"])
+    state = State(State(dict(tensors), {}).below(MODEL), metadata["model"])
     inference.restore(state)
-    continual = ContinualModel(new_learner(metadata["method"], options, setting, state), inference)
-    count = sum(name.startswith("activity.") for name in tensors)
-    activity = tuple(tensors[f"activity.{number}"] for number in range(count))
+    continual = ContinualModel(new_learner(metadata["method"], options, setting, state), inference, precise=True)
+    activity = tuple(tensors[f"activity.{number}"] for number in range(metadata["layers"]))
     return Model(metadata["method"], options, inputs, targets, tasks, continual, activity)
 
 

@@ -1,17 +1,18 @@
 """How an estimator asks its model: posterior draw by posterior draw, so that the answer for a row depends on no other.
 
-The predictors are what `hibnn.continual` calls. They work in double precision: products in single precision round
+`hibnn.continual` calls `classes` and `reals`. They work in double precision: products in single precision round
 differently with the number of rows beside a row.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from hibnn.continual import with_streams
 from hibnn.errors import UserError, unknown
 from hibnn.learners import Learner, Prediction
 from hibnn.learners.base import GaussianPrediction
@@ -21,7 +22,6 @@ from hibnn.nn.networks.ensemble import Ensemble, at_the_means, drawn
 
 Mode = Literal["sample", "mean"]
 NUMBERS_AT_ONCE = 200_000
-ROWS_AT_ONCE = 4096
 
 
 @dataclass(frozen=True)
@@ -55,25 +55,12 @@ class PredictionMode:
                 outputs = ensemble(learner.preprocess(rows.double()), heads)
             yield slice(number * size, number * size + len(rows)), outputs
 
-
-class InDouble:
-    """Densities see their inputs in double precision, a few thousand rows at a time."""
-
-    def blocks(self, x: np.ndarray) -> list[Tensor]:
-        return [rows.double() for rows in torch.from_numpy(x).split(ROWS_AT_ONCE)]
-
-
-@dataclass(frozen=True)
-class ClassPredictor(InDouble):
-    """A prediction over its own classes from every head."""
-
-    mode: PredictionMode = PredictionMode()
-
-    def predictions(self, learner: Learner, x: np.ndarray, heads: Sequence[int]) -> list[Prediction]:
+    def classes(self, learner: Learner, x: np.ndarray, heads: Sequence[int]) -> list[Prediction]:
+        """A prediction over its own classes from every head."""
         if type(learner) is not SequentialBayes:
-            return [learner.predict(x, head, learner.setting.generator("ensemble", head)) for head in heads]
+            return with_streams("ensemble")(learner, x, heads)
         predictions = [empty_prediction(len(x), learner.head_sizes[head]) for head in heads]
-        for rows, outputs in self.mode.outputs(learner, x, heads):
+        for rows, outputs in self.outputs(learner, x, heads):
             for whole, logits in zip(predictions, outputs, strict=True):
                 part = Prediction.of_draws(logits.softmax(-1))
                 whole.probabilities[rows] = part.probabilities
@@ -81,32 +68,22 @@ class ClassPredictor(InDouble):
                 whole.votes[rows] = part.votes
         return predictions
 
-
-@dataclass(frozen=True)
-class RealPredictor(InDouble):
-    """Mean, variance of the posterior and variance of the noise from every head, in standardised targets."""
-
-    mode: PredictionMode = PredictionMode()
-
-    def predictions(self, learner: Learner, x: np.ndarray, heads: Sequence[int]) -> list[GaussianPrediction]:
+    def reals(self, learner: Learner, x: np.ndarray, heads: Sequence[int]) -> list[GaussianPrediction]:
+        """Mean, variance of the posterior and variance of the noise from every head, in standardised targets."""
         assert isinstance(learner, SequentialBayes)
         whole = torch.empty(len(heads), 2, len(x), dtype=torch.float64)
-        for rows, outputs in self.mode.outputs(learner, x, heads):
+        for rows, outputs in self.outputs(learner, x, heads):
             for (mean, variance), values in zip(whole, outputs, strict=True):
                 mean[rows] = values[..., 0].mean(0)
                 variance[rows] = values[..., 0].var(0, correction=0)
-        predictions = []
-        for head, (mean, variance) in zip(heads, whole, strict=True):
-            noise = learner.bayesian.noise[head]
-            assert isinstance(noise, Gaussian)
-            predictions.append(GaussianPrediction(mean, variance, noise.log_noise.detach().exp().expand(len(mean))))
-        return predictions
+        noise = [cast(Gaussian, learner.bayesian.noise[head]).log_noise.detach().exp() for head in heads]
+        return [
+            GaussianPrediction(mean, variance, own.expand(len(x)))
+            for (mean, variance), own in zip(whole, noise, strict=True)
+        ]
 
 
 def empty_prediction(rows: int, classes: int) -> Prediction:
     """Room for all rows, taken before the blocks: small results between freed blocks would scatter the memory."""
-    return Prediction(
-        torch.empty(rows, classes, dtype=torch.float64),
-        torch.empty(rows, dtype=torch.float64),
-        torch.empty(rows, classes, dtype=torch.float64),
-    )
+    shapes = ((rows, classes), (rows,), (rows, classes))
+    return Prediction(*(torch.empty(shape, dtype=torch.float64) for shape in shapes))

@@ -16,7 +16,6 @@ from hibnn.errors import UserError
 from hibnn.estimators.common import ContinualEstimator, next_name
 from hibnn.estimators.inputs import read_examples
 from hibnn.estimators.model import Model, TaskName, TaskRecord
-from hibnn.estimators.predictive import RealPredictor
 from hibnn.estimators.scaling import Scaling, check_size
 from hibnn.learners import find_method, methods
 from hibnn.tasks.mixture import GaussianMixture
@@ -67,7 +66,7 @@ class ContinualRegressor(RegressorMixin, ContinualEstimator):
     def predict_mixture(self, X: Any, task: TaskName | None) -> GaussianMixture:
         """Everything at once, as tensors: the mean, the parts of the variance, and probabilities of tasks."""
         x, model = self._inputs(X), self.model_
-        mixed = model.continual.predict_reals(x, self._head(task), RealPredictor(self._mode))
+        mixed = model.continual.predict_reals(x, self._head(task), self._mode.reals)
         shift, scale = float(model.targets.mean[0]), float(model.targets.scale[0])
         return GaussianMixture(
             mixed.mean * scale + shift, mixed.epistemic * scale**2, mixed.aleatoric * scale**2, mixed.tasks

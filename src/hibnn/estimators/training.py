@@ -1,5 +1,6 @@
 """One experience of data: a model that has seen it, made from one that has not, which stays as it is."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -7,8 +8,7 @@ import torch
 
 from hibnn.benchmarks.base import LazySplit, Split
 from hibnn.estimators.model import Model, TaskRecord, largest
-from hibnn.estimators.predictive import ClassPredictor, RealPredictor
-from hibnn.estimators.sizing import training_length
+from hibnn.estimators.predictive import PredictionMode
 from hibnn.learners import Learner
 from hibnn.learners.sequential_bayes import SequentialBayes
 from hibnn.nn.networks.ensemble import drawn
@@ -16,6 +16,8 @@ from hibnn.progress import Bar
 
 ENOUGH_ROWS = 1000
 """The network of a classifier does without the rows that calibrate where an experience has so many."""
+STEPS = 1200
+LONGEST, SHORTEST = 60, 4
 ACTIVITY_ROWS = 2000
 ACTIVITY_DRAWS = 8
 
@@ -41,7 +43,7 @@ def learn_experience(
         for number in range(continual.learner.epochs):
             continual.epoch(number)
             bar.advance()
-    continual.end(RealPredictor() if model.regression else ClassPredictor())
+    continual.end(PredictionMode().reals if model.regression else PredictionMode().classes)
     return replace(
         model,
         options=options,
@@ -49,6 +51,16 @@ def learn_experience(
         tasks=model.with_task(task.after(len(split))),
         activity=largest(model.activity, activity_of(continual.learner, split.x)),
     )
+
+
+def training_length(rows: int) -> tuple[int, int]:
+    """Epochs and minibatch size for so many rows: about 1,200 steps, within 4 to 60 epochs.
+
+    Small data get enough steps, large data few passes.
+    """
+    batch_size = 32 if rows < 4_000 else 128 if rows < 20_000 else 256
+    epochs = round(STEPS / math.ceil(rows / batch_size))
+    return min(LONGEST, max(SHORTEST, epochs)), batch_size
 
 
 def activity_of(learner: Learner, x: np.ndarray) -> list[torch.Tensor]:

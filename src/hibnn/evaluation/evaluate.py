@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from hibnn.benchmarks.base import Benchmark, Scenario
-from hibnn.continual import ContinualModel, Streams
+from hibnn.continual import ContinualModel, with_streams
 from hibnn.errors import unknown
 from hibnn.learners.base import Prediction
 from hibnn.nn.layout import Layout
@@ -85,78 +85,65 @@ def evaluate(model: ContinualModel, benchmark: Benchmark, granularity: Granulari
 
 def evaluate_task(model: ContinualModel, benchmark: Benchmark, number: int, granularity: Granularity) -> TaskEvaluation:
     """Evaluation on one task's test set."""
-    learner, layout = model.learner, model.learner.setting.layout
+    learner, layout, scenario = model.learner, model.learner.setting.layout, benchmark.scenario
     split = benchmark.tasks[number].test.load()
     y = torch.from_numpy(split.y).to(learner.setting.device)
-    told = layout is not Layout.MULTI or benchmark.scenario is Scenario.TASK
-    heads = [number] if told and layout is Layout.MULTI else model.heads
+    told = layout is Layout.MULTI and scenario is Scenario.TASK
+    heads, sizes = [number] if told else model.heads, learner.head_sizes
     joint = model.joint(split.x)
     own = [joint[head] for head in heads] if joint else []
-    tasks, within = model.posterior(split.x, heads, own, Streams("evaluate", number), granularity.share)
+    tasks, within = model.posterior(split.x, heads, own, with_streams("evaluate", number), granularity.share)
     if layout is Layout.GROWING:
-        evaluation = _growing(within[0], y, number, learner.head_sizes)
-    elif told:
-        evaluation = _told(within[0], y)
+        evaluation = _growing(within[0], y, number, sizes)
+    elif told or layout is Layout.SHARED:
+        evaluation = _judged(within[0], y, y, None, within[0].probabilities.argmax(-1) == y)
     else:
-        evaluation = _mixed(within, tasks, y, number, learner.head_sizes, benchmark.scenario)
+        evaluation = _mixed(within, tasks, y, number, sizes, scenario)
     if model.inference is None or not joint:
         return evaluation
     return replace(evaluation, outlier_scores=model.inference.outlier_scores(joint).numpy())
 
 
-def _told(prediction: Prediction, y: Tensor) -> TaskEvaluation:
-    """One head that is known to be the right one."""
-    correct = prediction.probabilities.argmax(-1) == y
-    return _pack(prediction, y, correct, correct, None, correct)
-
-
 def _growing(prediction: Prediction, y: Tensor, number: int, sizes: Sequence[int]) -> TaskEvaluation:
     """One softmax over all classes seen: the predicted class implies the task."""
-    label_of, task_of = _owners(sizes, y.device)
+    first, end = sum(sizes[:number]), sum(sizes[: number + 1])
     guess = prediction.probabilities.argmax(-1)
-    label_correct, task_correct = label_of[guess] == y, task_of[guess] == number
-    within = prediction.probabilities[:, task_of == number].argmax(-1) == y
-    target = y + sum(sizes[:number])
-    return _pack(prediction, target, label_correct, label_correct & task_correct, task_correct, within)
+    own_correct = prediction.probabilities[:, first:end].argmax(-1) == y
+    return _judged(prediction, y, y + first, (guess >= first) & (guess < end), own_correct, sizes)
 
 
 def _mixed(
     within: Sequence[Prediction], tasks: Tensor, y: Tensor, number: int, sizes: Sequence[int], scenario: Scenario
 ) -> TaskEvaluation:
     """Several heads, each with a weight for every example: `tasks` is (heads, examples)."""
-    places = places_in_turn(sizes) if scenario is Scenario.CLASS else [torch.eye(size) for size in sizes]
-    mixture = mix_classes(within, places, tasks)
-    guess, task_correct = mixture.probabilities.argmax(-1), mixture.tasks.argmax(0) == number
     own_correct = within[number].probabilities.argmax(-1) == y
-    if scenario is not Scenario.CLASS:
-        return _pack(mixture, y, guess == y, (guess == y) & task_correct, task_correct, own_correct)
-    label_of, task_of = _owners(sizes, y.device)
-    label_correct = label_of[guess] == y
-    class_correct = label_correct & (task_of[guess] == number)
-    return _pack(mixture, y + sum(sizes[:number]), label_correct, class_correct, task_correct, own_correct)
+    if scenario is Scenario.CLASS:
+        mixture = mix_classes(within, places_in_turn(sizes), tasks)
+        return _judged(mixture, y, y + sum(sizes[:number]), mixture.tasks.argmax(0) == number, own_correct, sizes)
+    mixture = mix_classes(within, [torch.eye(size) for size in sizes], tasks)
+    return _judged(mixture, y, y, mixture.tasks.argmax(0) == number, own_correct)
 
 
-def _owners(sizes: Sequence[int], device: torch.device) -> tuple[Tensor, Tensor]:
-    """For every class seen, its label within its task, and its task."""
-    label_of = torch.tensor([label for size in sizes for label in range(size)], device=device)
-    task_of = torch.tensor([task for task, size in enumerate(sizes) for _ in range(size)], device=device)
-    return label_of, task_of
-
-
-def _pack(
+def _judged(
     prediction: Prediction,
+    y: Tensor,
     targets: Tensor,
-    label_correct: Tensor,
-    class_correct: Tensor,
     task_correct: Tensor | None,
     within_correct: Tensor,
+    sizes: Sequence[int] = (),
 ) -> TaskEvaluation:
+    """The columns of the prediction are labels or, where the sizes of heads are given, the classes of all of them."""
+    guess = prediction.probabilities.argmax(-1)
+    label_of = torch.cat([torch.arange(size, device=y.device) for size in sizes or prediction.probabilities.shape[1:]])
+    class_correct = guess == targets
+    if task_correct is not None and not sizes:
+        class_correct = class_correct & task_correct
     return TaskEvaluation(
         prediction.probabilities.cpu().numpy(),
         targets.cpu().numpy(),
         prediction.entropy.cpu().numpy(),
         prediction.expected_entropy.cpu().numpy(),
-        label_correct.cpu().numpy(),
+        (label_of[guess] == y).cpu().numpy(),
         class_correct.cpu().numpy(),
         None if task_correct is None else task_correct.cpu().numpy(),
         within_correct.cpu().numpy(),

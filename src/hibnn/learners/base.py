@@ -7,7 +7,7 @@ goes on exactly as the first would have.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -41,12 +41,7 @@ class State:
 
     def below(self, prefix: str) -> dict[str, Tensor]:
         """The tensors whose names begin so, without the beginning."""
-        return below(self.tensors, prefix)
-
-
-def below(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """The tensors whose names begin so, without the beginning."""
-    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+        return {name.removeprefix(prefix): value for name, value in self.tensors.items() if name.startswith(prefix)}
 
 
 @dataclass(frozen=True)

@@ -87,10 +87,6 @@ class BayesOptions(NetworkOptions):
         """The options of the buffet; none where the width is fixed."""
         return None
 
-    def new_buffet(self) -> NeuronMask | None:
-        """What sizes the layers; nothing where the width is fixed."""
-        return None
-
 
 @dataclass(frozen=True)
 class BuffetOptions(BayesOptions):
@@ -138,11 +134,6 @@ class BuffetOptions(BayesOptions):
     def buffet(self) -> "BuffetOptions":
         return self
 
-    @property
-    def shares_sticks(self) -> bool:
-        """Whether all layers have the same sticks, and so the same width."""
-        return False
-
     def training_draws(self) -> Draws:
         return Draws(
             weights=self.draws,
@@ -155,6 +146,7 @@ class BuffetOptions(BayesOptions):
         )
 
     def new_buffet(self) -> NeuronMask:
+        """What sizes the layers."""
         return IBPMask([Sticks(width, self.alpha, self.init_alpha) for width in self.widths])
 
     def begin_task(self, buffet: NeuronMask, task: int) -> None:
@@ -180,10 +172,6 @@ class HierarchicalOptions(BuffetOptions):
         for name in ("child_alpha", "child_alpha_every"):
             check_option(self, name, getattr(self, name) > 0, "positive")
         check_option(self, "child_alpha_step", self.child_alpha_step >= 0, "at least 0")
-
-    @property
-    def shares_sticks(self) -> bool:
-        return True
 
     def new_buffet(self) -> NeuronMask:
         return HIBPMask(Sticks(max(self.widths), self.alpha, self.init_alpha), self.widths, self.child_alpha)

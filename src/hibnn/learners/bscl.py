@@ -164,12 +164,12 @@ class BSCL(NetworkLearner):
         if self.retraining:
             return {"nll": self.nll(x, y, self.masks_of(self.task), generator), "kl_weights": kl_weights}
         masks, temperature = self.masked.each_mask(), self.temperature(step)
-        drawn = [[one.sample(temperature, generator) for one in masks] for _ in range(self.options.draws)]
+        drawn = [[mask.sample(temperature, generator) for mask in masks] for _ in range(self.options.draws)]
         return {
             "nll": torch.stack([self.nll(x, y, z, generator) for z in drawn]).mean(),
             "kl_weights": kl_weights,
-            "kl_sticks": torch.stack([one.kl_sticks() for one in masks]).sum() / examples,
-            "kl_masks": torch.stack([one.kl_masks() for one in masks]).sum() / examples,
+            "kl_sticks": torch.stack([mask.kl_sticks() for mask in masks]).sum() / examples,
+            "kl_masks": torch.stack([mask.kl_masks() for mask in masks]).sum() / examples,
         }
 
     def nll(self, x: Tensor, y: Tensor, masks: Sequence[Tensor], generator: torch.Generator) -> Tensor:
@@ -186,13 +186,14 @@ class BSCL(NetworkLearner):
         generator = self.setting.generator("masks", self.task)
         options = self.options
         return [
-            one.rounded(options.final_temperature, options.rounding_draws, generator) for one in self.masked.each_mask()
+            mask.rounded(options.final_temperature, options.rounding_draws, generator)
+            for mask in self.masked.each_mask()
         ]
 
     def masks_of(self, task: int) -> list[Tensor]:
         """The masks that a task is answered with."""
         masks = self.stored[task] if task < len(self.stored) else self.rounded()
-        return [one.to(torch.float32) for one in masks]
+        return [mask.to(torch.float32) for mask in masks]
 
     def end(self) -> None:
         if not self.retraining:

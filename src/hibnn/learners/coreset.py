@@ -42,7 +42,6 @@ class CoresetOptions(BayesOptions):
         super().__post_init__()
         for name in ("coreset_size", "coreset_epochs"):
             check_option(self, name, getattr(self, name) > 0, "positive")
-        check_option(self, "coreset", self.coreset in ("random", "k-centre"), "random or k-centre")
 
 
 class CoresetBayes(SequentialBayes):

@@ -2,22 +2,18 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from enum import StrEnum
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from hibnn.benchmarks.base import Split
-from hibnn.errors import UserError, unknown
+from hibnn.checking import check_fields
+from hibnn.errors import UserError
 from hibnn.learners.base import Learner, Setting, State
 from hibnn.learners.training import pack_optimiser, unpack_optimiser
 from hibnn.nn.layout import Layout
 from hibnn.nn.networks.heads import HeadedNetwork
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
 
 @dataclass(frozen=True)
@@ -36,33 +32,14 @@ class NetworkOptions:
     learning_rate: float = 1e-3
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "hidden", tuple(self.hidden))
-        take_floats(self)
-        for field in fields(self):
-            if isinstance(field.default, StrEnum):
-                self._take_word(field.name, type(field.default))
+        check_fields(self)
         for name in ("epochs", "batch_size", "width", "depth", "learning_rate"):
             check_option(self, name, getattr(self, name) > 0, "positive")
         check_option(self, "hidden", all(width > 0 for width in self.hidden), "positive widths")
 
-    def _take_word(self, name: str, kind: type[StrEnum]) -> None:
-        """A word from a file becomes the member of the enumeration that it names."""
-        value = getattr(self, name)
-        if value not in list(kind):
-            raise unknown(name.replace("_", "-"), str(value), kind)
-        object.__setattr__(self, name, kind(value))
-
     @property
     def widths(self) -> tuple[int, ...]:
         return self.hidden or (self.width,) * self.depth
-
-
-def take_floats(options: "DataclassInstance") -> None:
-    """Whole numbers become floats where floats are meant: 5 in a file and 5.0 on the command line are one value."""
-    for field in fields(options):
-        value = getattr(options, field.name)
-        if field.type in (float, float | None) and type(value) is int:
-            object.__setattr__(options, field.name, float(value))
 
 
 def check_option(options: NetworkOptions, name: str, good: bool, wanted: str) -> None:

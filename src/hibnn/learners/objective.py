@@ -68,11 +68,11 @@ def training_masks(
     """Relaxed masks for every layer, and the terms by which they and the sticks differ from their prior, scaled."""
     authors = draws.mask_kl is MaskKL.AUTHORS
     odds, kl_sticks = buffet.sample_with_kl(draws.stick_sets, generator)
-    locations = [draws.relaxation.location(one) for one in odds]
+    locations = [draws.relaxation.location(layer) for layer in odds]
     prior_locations = locations
     if authors:
         prior = buffet.sample_log_odds(draws.stick_sets, generator, from_prior=True)
-        prior_locations = [draws.relaxation.location(one) for one in prior]
+        prior_locations = [draws.relaxation.location(layer) for layer in prior]
     masks, kls = [], []
     for location, prior_location in zip(locations, prior_locations, strict=True):
         samples = [relaxed(location, rows, draws.temperature, generator) for _ in range(draws.averaged_masks)]

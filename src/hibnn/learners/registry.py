@@ -6,7 +6,25 @@ from importlib import import_module
 from hibnn.learners.method import Method
 from hibnn.registry import Registry
 
-FILES = ("ibnn", "hibnn", "vcl", "coreset", "bscl", "svd", "gem", "ewc", "si", "den", "finetune", "joint")
+FILES = (
+    "ibnn",
+    "hibnn",
+    "vcl",
+    "coreset",
+    "bscl",
+    "svd",
+    "gem",
+    "er",
+    "agem",
+    "derpp",
+    "ewc",
+    "si",
+    "mas",
+    "lwf",
+    "den",
+    "finetune",
+    "joint",
+)
 """Modules of this package, in the order in which methods are listed and drawn."""
 
 

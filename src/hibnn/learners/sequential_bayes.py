@@ -20,7 +20,6 @@ from hibnn.learners.network import NetworkLearner
 from hibnn.learners.neurons import BuffetNeurons, Neurons
 from hibnn.learners.objective import negative_elbo
 from hibnn.learners.training import Means, check_finite, minibatches
-from hibnn.nn.layers.ibp import NeuronMask
 from hibnn.nn.likelihoods import Categorical, Gaussian, Likelihood
 from hibnn.nn.networks.bayesian import BayesianMLP
 from hibnn.nn.networks.resizing import take_shapes
@@ -35,12 +34,12 @@ class SequentialBayes(NetworkLearner):
 
     def __init__(self, options: BayesOptions, setting: Setting) -> None:
         self.options = options
-        self.draws = options.training_draws()
+        self.draws, buffet = options.training_draws(), options.buffet
         self.bayesian = BayesianMLP(
             setting.inputs,
             options.widths,
             setting.layout,
-            options.new_buffet(),
+            None if buffet is None else buffet.new_buffet(),
             log_variance=options.log_variance,
             prior_variance=options.prior_variance,
             init_std=options.init_std,
@@ -48,12 +47,7 @@ class SequentialBayes(NetworkLearner):
             generator=setting.generator("init", "body"),
         )
         super().__init__(options, setting, self.bayesian)
-        buffet = options.buffet
         self.neurons = Neurons() if buffet is None else BuffetNeurons(self.bayesian, buffet, setting.layout)
-
-    @property
-    def buffet(self) -> NeuronMask | None:
-        return self.bayesian.buffet
 
     @property
     def plan(self) -> Plan:
@@ -156,15 +150,13 @@ class SequentialBayes(NetworkLearner):
     def batches(self, number: int) -> Iterator[tuple[int, Tensor]]:
         """The step within the task and the rows of each minibatch of an epoch."""
         order = self.setting.generator("order", self.experience, number)
-        past = max(0, number - self.plan.likelihood_epochs)
-        return enumerate(
-            minibatches(len(self.x), self.batch_size, order), past * math.ceil(len(self.x) / self.batch_size)
-        )
+        start = max(0, number - self.plan.likelihood_epochs) * math.ceil(len(self.x) / self.batch_size)
+        return enumerate(minibatches(len(self.x), self.batch_size, order), start)
 
     def end(self) -> None:
         super().end()
         self.bayesian.posterior_becomes_prior()
-        self.neurons.end(self.task)
+        self.neurons.stamp(self.task)
 
     def state(self) -> State:
         return super().state() | self.neurons.state()
@@ -174,12 +166,13 @@ class SequentialBayes(NetworkLearner):
         self.neurons.restore(state, self.setting.device)
 
     def parameter_count(self) -> int:
-        return super().parameter_count() + self.neurons.count()
+        kept = self.neurons.state().tensors.values()
+        return super().parameter_count() + sum(stamp.numel() for stamp in kept)
 
     def predict_batch(self, x: Tensor, head: int, generator: torch.Generator) -> Prediction:
         x = self.preprocess(x)
         if self.options.prediction == "mean":
-            pi = self.expected_pi(head)
+            pi = self.neurons.expected_pi(head)
             masks = None if pi is None else [layer.expand(len(x), -1) for layer in pi]
             return Prediction.of_draws(self.bayesian(x, head, masks, None).softmax(-1)[None])
         draws = self.options.prediction_draws
@@ -193,15 +186,11 @@ class SequentialBayes(NetworkLearner):
     def features(self, x: Tensor, head: int) -> Tensor:
         """At the means of the weights and the expected masks."""
         with torch.no_grad():
-            pi = self.expected_pi(head)
+            pi = self.neurons.expected_pi(head)
             return self.bayesian.features(self.preprocess(x.to(self.setting.device)), pi, None).cpu()
 
-    def expected_pi(self, head: int) -> list[Tensor] | None:
-        """E[pi] of each layer under a head."""
-        return self.neurons.expected_pi(head)
-
     def active_units(self) -> list[float] | None:
-        pi = self.expected_pi(self.task)
+        pi = self.neurons.expected_pi(self.task)
         return None if pi is None else [float(layer.sum()) for layer in pi]
 
     def masks(self, examples: int, generator: torch.Generator) -> list[Tensor] | None:
@@ -210,4 +199,4 @@ class SequentialBayes(NetworkLearner):
             return self.neurons.relaxed_masks(examples, examples, self.task, generator)
 
     def stick_alphas(self) -> list[Tensor] | None:
-        return self.neurons.stick_alphas(self.task)
+        return [sticks.concentrations[0].detach() for sticks in self.neurons.sticks(self.task)] or None

@@ -134,7 +134,7 @@ class SVD(NetworkLearner):
 
     def layers(self) -> dict[str, BayesianLinear]:
         """All layers and heads, by their names in the network."""
-        return {name: one for name, one in self.bayesian.named_modules() if isinstance(one, BayesianLinear)}
+        return {name: module for name, module in self.bayesian.named_modules() if isinstance(module, BayesianLinear)}
 
     def sparsity(self) -> float:
         """The share of weights, over all layers and heads, that are removed."""

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from hibnn.errors import DivergedError
-from hibnn.learners.base import below
+from hibnn.learners.base import State
 
 
 def minibatches(count: int, size: int, generator: torch.Generator) -> Iterator[Tensor]:
@@ -52,7 +52,7 @@ def pack_optimiser(optimiser: torch.optim.Optimizer | None) -> dict[str, Tensor]
 def unpack_optimiser(optimiser: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
     """Put stored moments and step counts back."""
     state: dict[int, dict[str, Tensor]] = {}
-    for name, value in below(tensors, "optimiser.").items():
+    for name, value in State(tensors, {}).below("optimiser.").items():
         number, key = name.split(".", 1)
         state.setdefault(int(number), {})[key] = value
     optimiser.load_state_dict({**optimiser.state_dict(), "state": state})

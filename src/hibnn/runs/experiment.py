@@ -1,44 +1,70 @@
-"""An experiment as a value: everything that decides the numbers of a run, and nothing else."""
+"""An experiment as a value: everything that decides the numbers of a run, and nothing else.
 
+Every field is checked and brought to its type when an experiment is made, so it is the same from Python, TOML and JSON.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import Any
 
-from hibnn.benchmarks import Scenario, find_benchmark
-from hibnn.errors import UserError, unknown
+from hibnn.benchmarks import Benchmark, Scenario, find_benchmark
+from hibnn.checking import check_fields
+from hibnn.errors import UserError
 from hibnn.evaluation.evaluate import Granularity
 from hibnn.learners import find_method
-from hibnn.learners.network import NetworkOptions, take_floats
+from hibnn.learners.network import NetworkOptions
+from hibnn.plugins import PATHS, check_plugins, load_plugin, plugins_of
+from hibnn.registry import Plugin
 from hibnn.runs.protocol import EvaluationProtocol
 from hibnn.runs.setting import digest_of
 from hibnn.tasks.density.density import DensityOptions
-from hibnn.tasks.task_inference import INFERENCES
 
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment(EvaluationProtocol):
-    """A method with its options on a benchmark in a scenario, with a seed."""
+    """A method with its options on a benchmark in a scenario, with a seed.
+
+    `data` is a hash of the content of data of one's own, and `plugins` are the files that method and benchmark come
+    from; both are found out and need not be given.
+    """
 
     method: str
     dataset: str
     scenario: Scenario
     options: NetworkOptions
     seed: int = 0
+    data: str = ""
+    plugins: tuple[Plugin, ...] = ()
 
     def __post_init__(self) -> None:
-        take_floats(self)
+        object.__setattr__(self, "scenario", Scenario.parse(self.scenario))
+        check_fields(self)
+        object.__setattr__(self, "plugins", plugins_of(self.method, self.dataset))
         if not isinstance(self.options, find_method(self.method).options):
             raise UserError(f"{type(self.options).__name__} are not the options of {self.method}.")
-        find_benchmark(self.dataset).count(self.tasks)
         if self.seed < 0:
             raise UserError(f"a seed must not be negative, as {self.seed} is.")
         Granularity.parse(self.granularity)
-        if self.task_inference not in INFERENCES:
-            raise unknown("inference of tasks", self.task_inference, INFERENCES)
-        if self.mixing not in ("soft", "hard"):
-            raise unknown("mixing", self.mixing, ("soft", "hard"))
         if self.task_inference == "density" and self.heads == "single":
             raise UserError("a density chooses among heads: use --heads multi (or auto) with --task-inference density.")
         self.density_options()
+        self._take_data()
+
+    def _take_data(self) -> None:
+        """Find the benchmark; only tasks given from Python, which have their hash, are not known by name."""
+        if self.data and not self.dataset.endswith(".toml"):
+            return
+        entry = find_benchmark(self.dataset)
+        entry.count(self.tasks)
+        if self.data not in ("", entry.data):
+            raise UserError(f"the data of {self.dataset} have changed since this run was made: run it anew.")
+        object.__setattr__(self, "data", entry.data)
+
+    @classmethod
+    def of(cls, tasks: Benchmark, **values: Any) -> "Experiment":
+        """An experiment on tasks made from arrays, in their scenario; `run` needs them too."""
+        return cls(dataset=tasks.name, data=tasks.digest, scenario=tasks.scenario, **values)
 
     def density_options(self) -> DensityOptions:
         """The bounds of the densities."""
@@ -51,14 +77,41 @@ class Experiment(EvaluationProtocol):
         return asdict(self)
 
     @classmethod
-    def from_json(cls, values: dict[str, Any]) -> "Experiment":
+    def from_json(cls, values: Mapping[str, Any]) -> "Experiment":
         """An experiment from what `as_json` gave; unknown names are ignored, wrong values refused."""
-        known = {field.name: values[field.name] for field in fields(cls) if field.name in values}
-        options = find_method(str(known["method"])).options
-        made = options(**known.pop("options"))
-        return cls(**(known | {"scenario": Scenario.parse(known["scenario"]), "options": made}))
+        check_plugins(values.get("plugins", ()))
+        known: dict[str, Any] = {field.name: values[field.name] for field in fields(cls) if field.name in values}
+        for name in ("method", "dataset", "scenario", "options"):
+            if name not in known:
+                raise UserError(f"an experiment needs its {name}.")
+        known["options"] = find_method(str(known["method"])).options(**known["options"])
+        return cls(**known)
 
     @property
     def digest(self) -> str:
         """A hash of the content: equal experiments have equal digests."""
-        return digest_of(self.as_json())
+        return digest_of(self._content())
+
+    def _content(self) -> dict[str, Any]:
+        """What differs from the defaults, beside method, benchmark, scenario and options.
+
+        So a field that is added later changes no digest. A file of data counts by its content and not by the folder it
+        lies in.
+        """
+        plain = self.as_json()
+        content = {field.name: plain[field.name] for field in fields(self) if plain[field.name] != field.default}
+        return content | {"dataset": Path(self.dataset).name}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For other processes, where plug-ins come first: the options may be of a class that is defined in one."""
+        paths = [PATHS[plugin] for plugin in self.plugins]
+        return _rebuilt, (paths, vars(self) | {"options": asdict(self.options)})
+
+
+def _rebuilt(plugins: Sequence[Path], values: dict[str, Any]) -> Experiment:
+    """The same experiment; whether its data are as they were is not asked here, where no error could be reported."""
+    for path in plugins:
+        load_plugin(path)
+    experiment = object.__new__(Experiment)
+    vars(experiment).update(values, options=find_method(values["method"]).options(**values["options"]))
+    return experiment

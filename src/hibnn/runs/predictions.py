@@ -21,21 +21,15 @@ from hibnn.evaluation.metrics import Metric, Undefined
 from hibnn.learners import Learner, Prediction
 
 OOD_EXAMPLES = 2000
+KEPT = ("entropy", "expected_entropy", "label_correct", "class_correct", "task_correct")
 
 
 def stored_predictions(last: Sequence[TaskEvaluation], ood: Sequence[Prediction]) -> dict[str, Tensor]:
     """The tensors of the file."""
     kept: dict[str, np.ndarray | Tensor] = {}
     for number, task in enumerate(last):
-        values = {
-            "probabilities": task.probabilities.astype(np.float16),
-            "targets": task.targets.astype(np.int16),
-            "entropy": task.entropy,
-            "expected_entropy": task.expected_entropy,
-            "label_correct": task.label_correct,
-            "class_correct": task.class_correct,
-            "task_correct": task.task_correct,
-        }
+        small = {"probabilities": task.probabilities.astype(np.float16), "targets": task.targets.astype(np.int16)}
+        values = small | {name: getattr(task, name) for name in KEPT}
         kept |= {f"task{number}.{name}": value for name, value in values.items() if value is not None}
     for number, prediction in enumerate(ood):
         kept[f"ood{number}.entropy"] = prediction.entropy

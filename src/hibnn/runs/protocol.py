@@ -36,7 +36,7 @@ class EvaluationProtocol:
     heads: Heads = "auto"
     """multi: a head a task; single: one head, shared (domain) or growing (class)"""
     tasks: int | None = None
-    """only the first tasks; permuted-mnist makes as many as asked for (default 5)"""
+    """only the first tasks; a benchmark that draws its tasks makes as many as asked for"""
     evaluate_on: EvaluateOn = "test"
     """validation: hold out a part of the training data and evaluate on it"""
     ood: str | None = None

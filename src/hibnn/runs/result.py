@@ -66,11 +66,10 @@ def summarise(
 
 def last_row_metrics(benchmark: Benchmark, last: Sequence[TaskEvaluation]) -> dict[str, Any]:
     """What can be said from the evaluation after the last task alone."""
-    measured = {"acc": float(np.mean([one.accuracy(benchmark.scenario) for one in last]))} | _measure_last(
-        benchmark, last
-    )
+    accuracies = [task.accuracy(benchmark.scenario) for task in last]
+    measured = {"acc": float(np.mean(accuracies))} | _measure_last(benchmark, last)
     plain = {name: None if isinstance(value, Undefined) else float(value) for name, value in measured.items()}
-    return plain | {"accuracies": [one.accuracy(benchmark.scenario) for one in last]}
+    return plain | {"accuracies": accuracies}
 
 
 def _measure(benchmark: Benchmark, matrix: np.ndarray, last: Sequence[TaskEvaluation]) -> dict[str, Metric]:
@@ -85,23 +84,23 @@ def _measure(benchmark: Benchmark, matrix: np.ndarray, last: Sequence[TaskEvalua
 
 
 def _measure_last(benchmark: Benchmark, last: Sequence[TaskEvaluation]) -> dict[str, Metric]:
-    probabilities = np.concatenate([one.probabilities for one in last])
-    targets = np.concatenate([one.targets for one in last])
+    probabilities = np.concatenate([task.probabilities for task in last])
+    targets = np.concatenate([task.targets for task in last])
     measured: dict[str, Metric] = {
         "task_inference_accuracy": _task_inference(last),
-        "within_task": float(np.mean([one.within_correct.mean() for one in last])),
+        "within_task": float(np.mean([task.within_correct.mean() for task in last])),
         "ece": metrics.expected_calibration_error(probabilities, targets),
         "nll": metrics.negative_log_likelihood(probabilities, targets),
-        "gibbs_accuracy": float(np.mean([one.gibbs_accuracy for one in last])),
+        "gibbs_accuracy": float(np.mean([task.gibbs_accuracy for task in last])),
     }
     if benchmark.scenario is Scenario.CLASS:
-        measured["acc_label"] = float(np.mean([one.label_correct.mean() for one in last]))
-        measured["acc_label_and_task"] = float(np.mean([one.class_correct.mean() for one in last]))
+        measured["acc_label"] = float(np.mean([task.label_correct.mean() for task in last]))
+        measured["acc_label_and_task"] = float(np.mean([task.class_correct.mean() for task in last]))
     return measured
 
 
 def _task_inference(row: Sequence[TaskEvaluation]) -> Metric:
-    inferred = [one.task_correct.mean() for one in row if one.task_correct is not None]
+    inferred = [task.task_correct.mean() for task in row if task.task_correct is not None]
     if not inferred:
         return Undefined("no task is inferred: it is given, or one head serves all tasks")
     return float(np.mean(inferred))

@@ -10,8 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from hibnn.benchmarks import Benchmark, benchmark
+from hibnn.benchmarks import Benchmark
+from hibnn.benchmarks import benchmark as make_benchmark
+from hibnn.benchmarks.registry import part_of
 from hibnn.datasets.reporting import report
+from hibnn.errors import UserError
 from hibnn.evaluation.evaluate import TaskEvaluation
 from hibnn.learners import State
 from hibnn.runs.experiment import Experiment
@@ -34,12 +37,14 @@ def run(
     stop: Stop = lambda: None,
     after_task: AfterTask | None = None,
     patience: float = 0.0,
+    benchmark: Benchmark | None = None,
 ) -> dict[str, Any]:
     """Run an experiment and return its result; with a folder, write it there, or read it if it is there already.
 
     `stop` is asked after every epoch; a signal's number ends the run there, with a checkpoint. `after_task` gets the
     number of every task that was learned and the accuracies on all so far, and may raise to give the run up. `patience`
-    is how many seconds to wait for another process that is at work on the same run.
+    is how many seconds to wait for another process that is at work on the same run. `benchmark` are the tasks, where
+    they are made from arrays (`Experiment.of`).
     """
     start = time.perf_counter()
     store = None if folder is None else RunFolder(folder)
@@ -47,7 +52,7 @@ def run(
         finished = store.finished(experiment)
         if finished is not None:
             return finished
-    tasks = load_tasks(experiment)
+    tasks = load_tasks(experiment, benchmark)
     ood = ood_inputs(experiment.ood, tasks)
     trainer = Trainer(experiment, tasks, new_model(experiment, tasks, device), store, stop, after_task)
     progress = progress or Silent()
@@ -83,12 +88,11 @@ def conclude(
     return result, {"model": model.state(), "predictions": predictions, "structure": State(trainer.structure, {})}
 
 
-def load_tasks(experiment: Experiment) -> Benchmark:
-    """The tasks an experiment learns."""
-    return benchmark(
-        experiment.dataset,
-        experiment.scenario,
-        seed=experiment.seed,
-        tasks=experiment.tasks,
-        evaluate_on=experiment.evaluate_on,
-    )
+def load_tasks(experiment: Experiment, given: Benchmark | None = None) -> Benchmark:
+    """The tasks an experiment learns, by their name or out of those given."""
+    part: Any = {"seed": experiment.seed, "tasks": experiment.tasks, "evaluate_on": experiment.evaluate_on}
+    if given is None and (not experiment.data or experiment.dataset.endswith(".toml")):
+        return make_benchmark(experiment.dataset, experiment.scenario, **part)
+    if given is None or (given.digest, given.scenario) != (experiment.data, experiment.scenario):
+        raise UserError(f"the tasks of {experiment.dataset} were made from arrays: give the same as benchmark=.")
+    return part_of(given, **part)

@@ -19,28 +19,37 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from hibnn.benchmarks import Scenario, find_benchmark
-from hibnn.errors import UserError
+from hibnn.benchmarks import find_benchmark
+from hibnn.checking import checked
+from hibnn.errors import UserError, unknown
 from hibnn.files.toml import read_toml
 from hibnn.learners import find_method
 from hibnn.learners.presets import options_for
 from hibnn.runs.experiment import Experiment
 
-KEYS = {field.name for field in fields(Experiment)} - {"options", "seed"}
+Seeds = tuple[int, ...]
+KEYS = {field.name for field in fields(Experiment)} - {"options", "seed", "data", "plugins"}
 
 
 def read_sweep(path: Path, seeds: Sequence[int] = (), quick: bool = False) -> list[Experiment]:
     """The experiments a file describes, each once; `seeds` replaces its own, `quick` what its [quick] table names."""
     content = read_toml(path)
+    for name in content:
+        if name not in ("seeds", "grid", "quick"):
+            raise unknown(f"name in {path}:", name, ("seeds", "[[grid]]", "[quick]"))
     grids = content.get("grid", [])
-    if not grids:
+    if not grids or not isinstance(grids, list):
         raise UserError(f"{path} describes no runs: it needs at least one [[grid]] table.")
     if quick and "quick" not in content:
         raise UserError(f"{path} has no [quick] table, which --quick needs.")
-    changes = dict(content["quick"]) if quick else {}
-    own_seeds = changes.pop("seeds", content.get("seeds", [0]))
-    cells = [_quicker(cell, changes) for grid in grids for cell in _product(grid)]
-    experiments = [new_experiment(cell, seed) for cell in cells for seed in (list(seeds) or own_seeds)]
+    changes = dict(content.get("quick", {}))
+    own_seeds = checked("seeds", (changes if quick else content).get("seeds", content.get("seeds", [0])), Seeds)
+    changes.pop("seeds", None)
+    cells = [cell for grid in grids for cell in _product(grid)]
+    _check_quick(path, changes, cells)
+    if quick:
+        cells = [_quicker(cell, changes) for cell in cells]
+    experiments = [new_experiment(cell, seed) for cell in cells for seed in (seeds or own_seeds)]
     return list({experiment.digest: experiment for experiment in experiments}.values())
 
 
@@ -51,22 +60,19 @@ def new_experiment(cell: dict[str, Any], seed: int) -> Experiment:
             raise UserError(f"a grid must name its {required}.")
     method = find_method(cell["method"])
     own = {field.name for field in fields(method.options)}
-    changes = {
-        name: tuple(v) if isinstance(v, list) else v for name, v in cell.items() if name not in KEYS | {"preset"}
-    }
+    changes = {name: value for name, value in cell.items() if name not in KEYS | {"preset"}}
     for name in changes:
         if name not in own:
             raise UserError(f"{method.name} has no option '{name}'; its options are {', '.join(sorted(own))}.")
     known: dict[str, Any] = {name: value for name, value in cell.items() if name in KEYS}
-    known["scenario"] = Scenario.parse(cell["scenario"])
-    options = options_for(method.name, cell["dataset"], cell.get("preset", "default"), known["scenario"], **changes)
+    options = options_for(method.name, cell["dataset"], cell.get("preset", "default"), cell["scenario"], **changes)
     return Experiment(**known, options=options, seed=seed)
 
 
 def folder_of(experiment: Experiment, out: Path) -> Path:
     """A readable name that no other experiment has."""
-    name = f"{experiment.method}-{experiment.dataset}-{experiment.scenario}-s{experiment.seed}-{experiment.digest[:8]}"
-    return out / name
+    words = (experiment.method, Path(experiment.dataset).stem, experiment.scenario, f"s{experiment.seed}")
+    return out / "-".join((*words, experiment.digest[:8]))
 
 
 def _product(grid: dict[str, Any]) -> Iterable[dict[str, Any]]:
@@ -74,9 +80,23 @@ def _product(grid: dict[str, Any]) -> Iterable[dict[str, Any]]:
     return (dict(zip(lists, values, strict=True)) for values in product(*lists.values()))
 
 
+def _check_quick(path: Path, changes: dict[str, Any], cells: Sequence[dict[str, Any]]) -> None:
+    known = {name for cell in cells for name in _names(cell)}
+    for name in changes:
+        if name not in known:
+            raise unknown(f"name in the [quick] table of {path}:", name, {"seeds", *known})
+
+
+def _names(cell: dict[str, Any]) -> set[str]:
+    """What a cell may say: the words of an experiment, and the options of its method."""
+    if "method" not in cell:
+        raise UserError("a grid must name its method.")
+    return KEYS | {"preset"} | {field.name for field in fields(find_method(cell["method"]).options)}
+
+
 def _quicker(cell: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     """A cell with the changes that make sense for its method and data set."""
-    known = KEYS | {"preset"} | {field.name for field in fields(find_method(cell["method"]).options)}
+    known = _names(cell)
     wanted = {name: value for name, value in changes.items() if name in known}
     if "tasks" in wanted and wanted["tasks"] >= cell.get("tasks", len(find_benchmark(cell["dataset"]).sizes)):
         del wanted["tasks"]

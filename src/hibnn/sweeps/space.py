@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hibnn.checking import checked
 from hibnn.errors import UserError
 from hibnn.files.toml import read_toml
 from hibnn.runs.experiment import Experiment
@@ -55,7 +56,8 @@ class Problem:
     @property
     def digest(self) -> str:
         """A hash of what is searched: trials of another space do not belong to the same search."""
-        space = {name: list(vars(one).values()) if isinstance(one, Range) else one for name, one in self.space.items()}
+        parts = self.space.items()
+        space = {name: list(vars(part).values()) if isinstance(part, Range) else part for name, part in parts}
         return hashlib.sha256(json.dumps([self.fixed, space], sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -75,9 +77,12 @@ def read_problem(path: Path) -> Problem:
     lists = [name for name, value in fixed.items() if isinstance(value, list) and name != "hidden"]
     if lists:
         raise UserError(f"{path} fixes {lists[0]} to a list: move it to [space], or give one value.")
-    problem = Problem(path.stem, fixed, space, tuple(content.get("seeds", FRESH_SEEDS)))
+    seeds = checked("seeds", content.get("seeds", FRESH_SEEDS), tuple[int, ...])
+    problem = Problem(path.stem, fixed, space, seeds)
     for end in (0, -1):
-        problem.experiment({name: _end(one, end) for name, one in space.items()})
+        chosen = {name: _end(part, end) for name, part in space.items()}
+        for seed in (0, *seeds):
+            problem.experiment(chosen, seed)
     return problem
 
 
@@ -86,7 +91,7 @@ def _part(path: Path, name: str, value: Any) -> list[Any] | Range:
         found = Range(**value)
         if found.low < found.high and (found.low > 0 or not found.log):
             return found
-    if isinstance(value, list) and value and all(isinstance(one, (bool, int, float, str)) for one in value):
+    if isinstance(value, list) and value and all(isinstance(choice, (bool, int, float, str)) for choice in value):
         return value
     raise UserError(
         f"in {path}, {name} must be a list of choices, or a range {{ low = 1, high = 10 }} with low below high "

@@ -66,7 +66,7 @@ def sweep(
         outcomes.append(outcome)
         on_done(outcome)
 
-    for job in [Job(one, folder_of(one, out)) for one in experiments]:
+    for job in [Job(experiment, folder_of(experiment, out)) for experiment in experiments]:
         known = look_up(job)
         if known is None:
             queue.append(job)

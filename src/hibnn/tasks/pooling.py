@@ -46,8 +46,10 @@ class Pooling:
         return float(NETWORK[own]), float(DENSITY[exponent])
 
     def probabilities(self, network: Tensor, joint: Tensor) -> Float[Tensor, "rows labels"]:
-        return _pooled(network, joint, *self.exponents).exp().to(network.dtype)
+        return _pooled(network, joint.to(network.device), *self.exponents).exp().to(network.dtype)
 
 
 def _pooled(network: Tensor, joint: Tensor, own: float, exponent: float) -> Tensor:
-    return (own * network.double().clamp(min=SMALLEST).log() + exponent * joint.double()).log_softmax(-1)
+    return (
+        own * network.double().clamp(min=SMALLEST).log() + exponent * joint.to(network.device).double()
+    ).log_softmax(-1)

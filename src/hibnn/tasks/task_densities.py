@@ -5,7 +5,7 @@ tasks are different things, so their log densities count in spreads from the usu
 """
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from jaxtyping import Float, Int
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from hibnn.benchmarks.base import Split
 from hibnn.errors import UserError
-from hibnn.learners.base import Learner, Setting, below
+from hibnn.learners.base import Learner, Setting, State
 from hibnn.tasks.density.density import Density, DensityOptions, new_density, restore_density
 from hibnn.tasks.outliers import LEVELS, in_spreads, quantiles
 
@@ -46,15 +46,9 @@ class TaskDensities:
         on_class: Callable[[dict[str, float]], None] = lambda terms: None,
         learner: Learner | None = None,
     ) -> None:
-        """Learn from rows of one task.
+        """Learn from rows of a task, known or next; `held` ones choose the sizes, and some of its classes may lack.
 
-        Arguments:
-            train: rows to learn from.
-            held: rows of the same task that choose the sizes.
-            task: its number; a known one, whose rows return, or the next.
-            classes: how many the task has; this experience may lack some.
-            on_class: called after each class.
-            learner: whose features are seen, where the densities are of features.
+        `on_class` is called after each class; `learner` is the one whose features are seen, where these are.
         """
         rows, others = (self.seen(torch.from_numpy(split.x), task, learner) for split in (train, held))
         if task == len(self.tasks):
@@ -128,11 +122,11 @@ class TaskDensities:
                 made |= {f"density.{task}.{label}.{name}": value for name, value in density.tensors().items()}
         return made
 
-    def restore(self, tensors: Mapping[str, Tensor], sizes: Sequence[int]) -> None:
+    def restore(self, state: State, sizes: Sequence[int]) -> None:
         """Take over what `tensors` gave, for tasks with so many classes."""
-        self.quantiles = [list(task) for task in tensors["quantiles"].split(list(sizes))] if sizes else []
+        self.quantiles = [list(task) for task in state.tensors["quantiles"].split(list(sizes))] if sizes else []
         self.tasks = [
-            [restore_density(self.options, below(tensors, f"density.{task}.{label}.")) for label in range(size)]
+            [restore_density(self.options, state.below(f"density.{task}.{label}.")) for label in range(size)]
             for task, size in enumerate(sizes)
         ]
 

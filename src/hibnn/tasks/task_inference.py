@@ -10,6 +10,7 @@ calibrates. No row is kept once its experience has been learned. `hibnn.continua
 
 import copy
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Literal, TypeVar, cast, get_args
 
 import numpy as np
@@ -102,10 +103,11 @@ class TaskInference:
         share: Callable[[Tensor], Tensor] = lambda values: values,
     ) -> tuple[Float[Tensor, "tasks rows"], list[P]]:
         """p(t | x), and p(y | x, t) of every task; `share` adds up evidence over rows known to share a task."""
-        weights = self.task_probabilities(share(self.evidence(predictions, joint)))
+        tasks = self.task_probabilities(share(self.evidence(predictions, joint)))
         if not joint:
-            return weights, list(predictions)
-        return weights, [self.within(prediction, own) for prediction, own in zip(predictions, joint, strict=True)]
+            return tasks, list(predictions)
+        pools = [partial(self.pooling.probabilities, joint=own) for own in joint]
+        return tasks, [prediction.pooled(pool) for prediction, pool in zip(predictions, pools, strict=True)]
 
     def evidence(self, predictions: Sequence[P], joint: Sequence[Tensor]) -> Float[Tensor, "tasks rows"]:
         """What speaks for each task: the higher the likelier."""
@@ -119,10 +121,6 @@ class TaskInference:
         if self.mixing == "hard":
             return torch.nn.functional.one_hot(evidence.argmax(0), len(evidence)).T.double()
         return self.temperature.probabilities(evidence)
-
-    def within(self, prediction: P, joint: Float[Tensor, "rows labels"]) -> P:
-        """p(y | x, t) of one task: the network's, pooled with the densities'."""
-        return prediction.pooled(lambda network: self.pooling.probabilities(network, joint.to(network.device)))
 
     def outlier_scores(self, joint: Sequence[Tensor]) -> Float[Tensor, " rows"]:
         """How strange every row is, given what `joint` says of it under all tasks; see `hibnn.tasks.outliers`."""
@@ -153,7 +151,7 @@ class TaskInference:
         """Take over a stored state."""
         tensors = {name: value.cpu() for name, value in state.below(PREFIX).items()}
         self.temperature, self.pooling = Temperature(tensors["temperature"]), Pooling(tensors["pooling"])
-        self.densities.restore(tensors, state.metadata["inference"]["densities"])
+        self.densities.restore(State(tensors, {}), state.metadata["inference"]["densities"])
 
 
 def divide(train: LazySplit, seed: int) -> tuple[LazySplit, Split]:

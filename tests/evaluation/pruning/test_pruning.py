@@ -8,18 +8,9 @@ from checks import learn, small_benchmark, small_learner
 from hibnn.continual import ContinualModel
 from hibnn.errors import UserError
 from hibnn.evaluation.evaluate import Granularity, evaluate
-from hibnn.evaluation.pruning import (
-    GRID,
-    Ranking,
-    Removal,
-    kept_weights,
-    pruned,
-    pruning_curve,
-    scores,
-    sparsity,
-    weight_layers,
-)
-from hibnn.evaluation.pruning.ranking import openness
+from hibnn.evaluation.pruning.curve import GRID, pruning_curve, sparsity
+from hibnn.evaluation.pruning.ranking import Ranking, openness, scores, weight_layers
+from hibnn.evaluation.pruning.removal import Removal, kept_weights, pruned
 
 METHODS = {
     "mfvi": {},
@@ -130,7 +121,7 @@ def test_the_signal_to_noise_of_a_masked_weight_is_that_of_its_draws(generator):
 def test_a_weight_is_as_open_as_the_neurons_it_joins(ibnn):
     learner, _ = ibnn
     first, second, head, _ = openness(learner)
-    pi = learner.buffet.expected_pi()
+    pi = learner.bayesian.buffet.expected_pi()
     torch.testing.assert_close(first, pi[0].expand_as(first))
     torch.testing.assert_close(second[:-1], pi[0][:, None] * pi[1])
     torch.testing.assert_close(second[-1], pi[1])

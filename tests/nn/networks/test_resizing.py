@@ -51,9 +51,9 @@ def test_new_units_have_the_first_prior_and_sticks_that_continue_the_product():
     benchmark = small_benchmark()
     learner = small_learner("ibnn", benchmark, epochs=2)
     learn(learner, benchmark.tasks[0])
-    last = learner.buffet.expected_pi()[0][-1]
+    last = learner.bayesian.buffet.expected_pi()[0][-1]
     grow(learner.bayesian, [2])
-    sticks = learner.buffet.each()[0]
+    sticks = learner.bayesian.buffet.each()[0]
     assert torch.equal(sticks.prior[:, -2:], torch.tensor([[5.0, 5.0], [1.0, 1.0]]))
     torch.testing.assert_close(sticks.values().expected_pi()[-2:], last * torch.tensor([0.9, 0.81]))
     layer = learner.bayesian.hidden_layers()[0]
@@ -110,8 +110,8 @@ def test_what_was_dropped_can_be_stored_dropped_again_and_grown(learner):
         assert network.widths == [4, 5]
     for expected, restored in zip(outputs(learner.bayesian), outputs(other.bayesian), strict=True):
         assert torch.equal(expected, restored)
-    if learner.buffet is not None:
-        assert learner.buffet.kept[0].tolist() == [3, 7, 20, 21]
+    if learner.bayesian.buffet is not None:
+        assert learner.bayesian.buffet.kept[0].tolist() == [3, 7, 20, 21]
 
 
 def find(learner):

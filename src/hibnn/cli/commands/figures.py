@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import tyro
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn
 
 from hibnn.cli.commands.runs import print_damaged
 from hibnn.errors import UserError
+from hibnn.progress import Bar
 from hibnn.report.gallery import draw_all
 from hibnn.report.style import save_figure
 from hibnn.runs.index import records_below
@@ -34,16 +33,14 @@ def main(arguments: list[str]) -> int:
     runs = records_below(parsed.runs)
     if not runs:
         raise UserError(f"there are no runs below {', '.join(map(str, parsed.runs))}.")
-    console, missing = Console(stderr=True), []
-    columns = (SpinnerColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
-        bar = progress.add_task(f"{len(runs)} runs")
+    missing = []
+    with Bar(f"drawing {len(runs)} runs") as bar:
         for drawing in draw_all(runs):
             if drawing.figure is None:
                 missing.append(drawing)
                 continue
             path = parsed.out / f"{drawing.name}.{parsed.format}"
-            progress.update(bar, description=path.name)
+            bar.advance(note=path.name)
             save_figure(drawing.figure, path)
             print(path)
     for drawing in missing:

@@ -1,7 +1,7 @@
 """`hibnn inspect`: what a model knows: tasks, classes, neurons in use, size, calibration, and a picture."""
 
 import json as json_module
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,30 +27,27 @@ class InspectArguments:
 
 
 def main(arguments: list[str]) -> int:
-    """Print facts as a table or as JSON."""
+    """Print what is known as a table or as JSON."""
     parsed = tyro.cli(InspectArguments, prog="hibnn inspect", args=arguments)
-    facts = describe(parsed.model)
+    known = describe(parsed.model)
     if parsed.json:
-        print(json_module.dumps(facts, indent=2))
+        print(json_module.dumps(known, indent=2))
     else:
-        show(facts, Console())
+        show(known, Console())
     if parsed.picture is not None:
         save_figure(model_figure(load_model(parsed.model)), parsed.picture)
     return 0
 
 
 def describe(path: Path) -> dict[str, Any]:
-    """The facts of a model as plain values."""
+    """What is known of a model, as plain values."""
     estimator = load_model(path)
     model = estimator.model_
     notes = getattr(estimator, "notes_", None) or {}
     return {
         "kind": "regression" if model.regression else "classification",
         "method": model.method,
-        "tasks": [
-            {"name": task.name, "classes": list(task.classes), "rows": task.rows, "experiences": task.experiences}
-            for task in model.tasks
-        ],
+        "tasks": [asdict(task) for task in model.tasks],
         "columns": len(model.inputs.mean),
         "neurons_in_use": [round(units, 1) for units in estimator.n_active_],
         "neurons": [len(layer) for layer in model.activity],
@@ -63,20 +60,20 @@ def describe(path: Path) -> dict[str, Any]:
     }
 
 
-def show(facts: dict[str, Any], console: Console) -> None:
-    """The facts for the terminal."""
-    console.print(f"{facts['method']}, {facts['kind']} of {facts['target'] or 'its targets'}", highlight=False)
+def show(known: dict[str, Any], console: Console) -> None:
+    """The same for the terminal."""
+    console.print(f"{known['method']}, {known['kind']} of {known['target'] or 'its targets'}", highlight=False)
     tasks = Table("task", "classes", "rows", "experiences")
-    for task in facts["tasks"]:
+    for task in known["tasks"]:
         classes = ", ".join(str(name) for name in task["classes"][:10])
         tasks.add_row(str(task["name"]), classes or "-", str(task["rows"]), str(task["experiences"]))
     console.print(tasks)
-    used, there = (" + ".join(str(one) for one in facts[name]) for name in ("neurons_in_use", "neurons"))
-    size = f"{facts['parameters']} parameters, {facts['bytes'] / 1e6:.2f} MB"
-    console.print(f"neurons in use {used} of {there}; {facts['columns']} columns; {size}", highlight=False)
-    beside = f"{facts['inference_parameters']} of the parameters"
+    used, there = (" + ".join(str(units) for units in known[name]) for name in ("neurons_in_use", "neurons"))
+    size = f"{known['parameters']} parameters, {known['bytes'] / 1e6:.2f} MB"
+    console.print(f"neurons in use {used} of {there}; {known['columns']} columns; {size}", highlight=False)
+    beside = f"{known['inference_parameters']} of the parameters"
     console.print(
-        f"tasks that nobody tells are told apart by {facts['task_inference']}, with {beside}", highlight=False
+        f"tasks that nobody tells are told apart by {known['task_inference']}, with {beside}", highlight=False
     )
-    for name, value in facts["held_out"].items():
+    for name, value in known["held_out"].items():
         console.print(f"{name.replace('_', ' ')}: {value}", highlight=False)

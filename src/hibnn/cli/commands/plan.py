@@ -1,11 +1,9 @@
 """What `hibnn sweep --dry-run` prints: every run with the time it should take, and the time until all are done."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import track
-
+from hibnn.progress import track
 from hibnn.runs.changes import changed_fields
 from hibnn.runs.experiment import Experiment
 from hibnn.runs.setting import words as changed_words
@@ -15,13 +13,8 @@ from hibnn.sweeps.sweep import folder_of
 
 def print_plan(experiments: Sequence[Experiment], out: Path, workers: int) -> None:
     """Measure a few steps of each kind of run, and print what that comes to."""
-    console = Console(stderr=True)
-
-    def shown(kinds: list[str]) -> Iterable[str]:
-        return track(kinds, "measuring steps", console=console, transient=True, disable=not console.is_terminal)
-
-    waiting = [one for one in experiments if not (folder_of(one, out) / "result.json").exists()]
-    costs = estimate(waiting, shown)
+    waiting = [experiment for experiment in experiments if not (folder_of(experiment, out) / "result.json").exists()]
+    costs = estimate(waiting, lambda kinds: track(kinds, "measuring steps"))
     for experiment, cost in zip(waiting, costs, strict=True):
         words = (experiment.method, experiment.dataset, experiment.scenario, f"seed {experiment.seed}")
         print(*words, changed_words(changed_fields(experiment)), f"about {duration(cost.total)}")

@@ -1,4 +1,4 @@
-"""`hibnn predict`: answers for a file of one's own, with their uncertainty."""
+"""`hibnn predict`: predictions for a file of one's own, with their uncertainty."""
 
 import csv
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ class PredictArguments:
     model: Path
     """what 'hibnn fit' wrote"""
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"])]
-    """CSV file for the answers, one a row and in the same order"""
+    """CSV file for the predictions, one a row and in the same order"""
     task: str | None = None
     """the task the rows belong to; by default inferred for each row"""
     unknown: Unknown = "refuse"
@@ -47,7 +47,7 @@ def main(arguments: list[str]) -> int:
     with atomic_write(parsed.out) as temporary, temporary.open("w", newline="") as file:
         writer = csv.writer(file)
         number = -1
-        for number, (header, rows) in enumerate(answers(model, parsed)):
+        for number, (header, rows) in enumerate(predictions(model, parsed)):
             if number == 0:
                 writer.writerow(header)
             writer.writerows(rows)
@@ -56,24 +56,24 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def answers(model: TableModel, parsed: PredictArguments) -> Iterator[tuple[list[str], Any]]:
-    """The header and the rows of the answers, experience by experience."""
+def predictions(model: TableModel, parsed: PredictArguments) -> Iterator[tuple[list[str], Any]]:
+    """The header and the rows of the predictions, a bounded number of rows at a time."""
     for table in model.file(parsed.file).batches(parsed.rows_at_once or rows_in_memory(parsed.file)):
         x = model.encoder.encode(table, parsed.unknown)
-        header, rows = answer(model, x, parsed.task)
+        header, rows = predicted(model, x, parsed.task)
         if parsed.ood is not None:
             ood = model.estimator.predict_ood(x, parsed.ood).tolist()
-            header, rows = [*header, "ood"], ([*row, one] for row, one in zip(rows, ood, strict=True))
+            header, rows = [*header, "ood"], ([*row, flag] for row, flag in zip(rows, ood, strict=True))
         yield header, rows
 
 
-def answer(model: TableModel, x: np.ndarray, task: str | None) -> tuple[list[str], Any]:
+def predicted(model: TableModel, x: np.ndarray, task: str | None) -> tuple[list[str], Any]:
     """The header and the rows for some inputs."""
     estimator = model.estimator
     names = [task] if task is not None else estimator.tasks_
     if isinstance(estimator, ContinualRegressor):
         reals = estimator.predict_mixture(x, task)
-        deviations = [one.tolist() for one in reals.deviations]
+        deviations = [deviation.tolist() for deviation in reals.deviations]
         columns = (reals.mean.tolist(), *deviations, likeliest(names, reals.tasks))
         return ["prediction", "standard_deviation", "epistemic", "aleatoric", "task"], zip(*columns, strict=True)
     mixture = estimator.predict_mixture(x, task)

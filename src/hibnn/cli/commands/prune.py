@@ -6,12 +6,12 @@ from pathlib import Path
 import torch
 import tyro
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from hibnn.errors import UserError
 from hibnn.evaluation.pruning import GRID, Ranking, Removal
 from hibnn.evaluation.pruning.study import Study, write_study
+from hibnn.progress import Bar
 from hibnn.report.figures.pruning import pruning_curves
 from hibnn.report.series import pruning_studies
 from hibnn.report.style import format_of, save_figure
@@ -54,14 +54,9 @@ def main(arguments: list[str]) -> int:
     for folder in parsed.runs:
         check_prunable(folder)
     torch.set_num_threads(parsed.threads)
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
-        bar = progress.add_task("pruning", total=len(parsed.runs) * len(parsed.rankings) * len(parsed.percentages))
+    with Bar("pruning", len(parsed.runs) * len(parsed.rankings) * len(parsed.percentages)) as bar:
         for folder in parsed.runs:
-            study = prune_run(
-                folder, parsed.rankings, parsed.removal, parsed.percentages, parsed.draws, lambda: progress.advance(bar)
-            )
+            study = prune_run(folder, parsed.rankings, parsed.removal, parsed.percentages, parsed.draws, bar.advance)
             write_study(folder, study)
             Console().print(_table(study))
     if parsed.figure is not None:

@@ -1,7 +1,7 @@
 """`hibnn run`: learn a benchmark with a method and write the result."""
 
 import json
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
@@ -15,8 +15,10 @@ from hibnn.benchmarks.registry import traits_of
 from hibnn.cli.display import matrix_table, open_display
 from hibnn.cli.trackers import TrackerName, tracking
 from hibnn.errors import UserError
+from hibnn.files.atomic import read_json
 from hibnn.learners import Method, find_method
 from hibnn.learners.presets import preset
+from hibnn.plugins import check_plugins
 from hibnn.runs.experiment import Experiment
 from hibnn.runs.interrupt import noted_signals
 from hibnn.runs.protocol import EvaluationProtocol
@@ -24,6 +26,7 @@ from hibnn.runs.run import run
 
 CONFIG = (tyro.conf.EnumChoicesFromValues, tyro.conf.FlagCreatePairsOff)
 Device = Literal["cpu", "cuda", "mps"]
+PROTOCOL = ("scenario", *(field.name for field in fields(EvaluationProtocol)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +36,7 @@ class Subject:
     preset: str = "default"
     """default: ours for this benchmark; paper: the paper's settings; or a TOML file; options given here go before it"""
     dataset: str
-    """benchmark: split-digits, split-mnist, permuted-mnist, difficulty, ..."""
+    """benchmark: split-digits, split-mnist, permuted-mnist, difficulty, ...; or a TOML file that names data of yours"""
     scenario: str
     """who knows the task at test time: task (cl1), domain (cl2) or class (cl3)"""
     method: str
@@ -65,6 +68,7 @@ class RunArguments(EvaluationProtocol, Subject):
 
 def main(arguments: list[str]) -> int:
     """Parse, run every seed, print."""
+    _check_resumable(_named(arguments, "--out"))
     method = find_method(_named(arguments, "--method") or "finetune")
     parsed = parse(arguments, method)
     _check_device(parsed.device)
@@ -91,9 +95,8 @@ def main(arguments: list[str]) -> int:
 
 def parse(arguments: list[str], method: Method) -> Any:
     """The arguments of a run together with the options of its method, as one value."""
-    combined = dataclass(frozen=True, kw_only=True)(
-        type("Arguments", (method.options, RunArguments), {"__doc__": f"hibnn run: {method.name}, {method.summary}."})
-    )
+    own = {"__doc__": f"hibnn run: {method.name}, {method.summary}.", "__post_init__": lambda self: None}
+    combined = dataclass(frozen=True, kw_only=True)(type("Arguments", (method.options, RunArguments), own))
     known = {field.name.replace("_", "-") for field in fields(combined)}
     own = sorted(field.name.replace("_", "-") for field in fields(method.options))
     for word in arguments:
@@ -126,9 +129,16 @@ def _named(arguments: list[str], flag: str) -> str | None:
 
 def _experiment(parsed: Any, method: Method, seed: int) -> Experiment:
     options = method.options(**{field.name: getattr(parsed, field.name) for field in fields(method.options)})
-    own = {"method": method.name, "scenario": Scenario.parse(parsed.scenario), "options": options, "seed": seed}
-    others = {field.name: getattr(parsed, field.name) for field in fields(Experiment) if field.name not in own}
-    return Experiment(**own, **others)
+    words = {name: getattr(parsed, name) for name in PROTOCOL}
+    return Experiment(method=method.name, dataset=parsed.dataset, options=options, seed=seed, **words)
+
+
+def _check_resumable(out: str | None) -> None:
+    """A run that was made with a plug-in goes on only with it; said here, because its method may be unknown."""
+    folder = Path(out or "-")
+    for path in (folder / "config.json", *folder.glob("seed-*/config.json")):
+        with suppress(OSError, ValueError, AttributeError):  # whatever is wrong with the file is said later
+            check_plugins(read_json(path).get("plugins", ()), str(path.parent))
 
 
 def _check_device(device: str) -> None:

@@ -4,7 +4,7 @@ import csv
 import json as json_module
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,10 +12,10 @@ from typing import Annotated, Any
 import tyro
 from rich import box
 from rich.console import Console
-from rich.progress import track
 from rich.table import Table
 
 from hibnn.errors import unknown
+from hibnn.progress import track
 from hibnn.runs.groups import Group, group_by_setting, tell_apart
 from hibnn.runs.index import indexed_records
 from hibnn.runs.record import METRICS, SHARES, RunRecord
@@ -70,12 +70,7 @@ def main(arguments: list[str]) -> int:
 
 def read_runs(root: Path) -> dict[str, RunRecord]:
     """The records below a folder; progress is shown while many must be read."""
-    console = Console(stderr=True)
-
-    def shown(names: list[str]) -> Iterable[str]:
-        return track(names, "reading runs", console=console, transient=True, disable=not console.is_terminal)
-
-    return indexed_records(root, shown)
+    return indexed_records(root, lambda names: track(names, "reading runs"))
 
 
 def group_rows(groups: Sequence[Group], metric: str) -> list[Row]:

@@ -1,6 +1,7 @@
 """`hibnn search`: find good options on validation data, run the best on fresh seeds, write a preset file."""
 
 import os
+import sys
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -8,13 +9,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 import tyro
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from hibnn.errors import UserError
 from hibnn.evaluation.significance import mean_and_error
 from hibnn.files.atomic import atomic_write
 from hibnn.files.toml import to_toml
+from hibnn.progress import Bar
 from hibnn.sweeps.engines import Engine, engine
 from hibnn.sweeps.space import Problem, read_problem
 from hibnn.sweeps.sweep import Outcome, sweep
@@ -48,32 +48,25 @@ def main(arguments: list[str]) -> int:
         raise UserError("--address is that of a Dask scheduler: add --engine dask.")
     problem = read_problem(parsed.file)
     out = parsed.out or Path("runs/search") / problem.name
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with (
-        Progress(*columns, console=console, disable=not console.is_terminal) as progress,
-        engine(parsed.engine, parsed.workers, parsed.address) as (executor, _),
-    ):
-        path, line = find_best(problem, parsed, out, executor, progress)
-    console.print(f"{line}; written to {path}.", highlight=False, markup=False, soft_wrap=True)
+    with Bar("trials") as bar, engine(parsed.engine, parsed.workers, parsed.address) as (executor, _):
+        path, line = find_best(problem, parsed, out, executor, bar)
+    print(f"{line}; written to {path}.", file=sys.stderr)
     return 0
 
 
-def find_best(
-    problem: Problem, parsed: SearchArguments, out: Path, executor: Executor, progress: Progress
-) -> tuple[Path, str]:
+def find_best(problem: Problem, parsed: SearchArguments, out: Path, executor: Executor, bar: Bar) -> tuple[Path, str]:
     """The preset file of the best setting, and a line about it."""
     from hibnn.sweeps.search import TrialOutcome, search
 
-    bar = progress.add_task("trials", total=parsed.trials)
+    bar.restart("trials", parsed.trials)
 
     def show(outcome: TrialOutcome) -> None:
-        progress.advance(bar)
+        bar.advance()
         said = outcome.error if outcome.accuracy is None else f"{100 * outcome.accuracy:.2f} %"
-        progress.console.print(f"trial {outcome.number}, {_words(outcome.chosen)}: {said}", highlight=False)
+        bar.print(f"trial {outcome.number}, {_words(outcome.chosen)}: {said}")
 
     best = search(problem, parsed.trials, out, executor, workers=parsed.workers, sampler=parsed.sampler, on_done=show)
-    accuracies = fresh(problem, best.params, out, executor, progress)
+    accuracies = fresh(problem, best.params, out, executor, bar)
     count = f"{parsed.trials} trial{'s' * (parsed.trials > 1)}"
     line = f"best of {count}: {_words(best.params)}, {100 * (best.value or 0):.2f} % on validation data"
     if accuracies:
@@ -86,16 +79,14 @@ def find_best(
     return path, line
 
 
-def fresh(
-    problem: Problem, chosen: dict[str, Any], out: Path, executor: Executor, progress: Progress
-) -> Sequence[float]:
+def fresh(problem: Problem, chosen: dict[str, Any], out: Path, executor: Executor, bar: Bar) -> Sequence[float]:
     """Validation accuracies of a setting on seeds that took no part in its choice."""
-    bar = progress.add_task("fresh seeds", total=len(problem.seeds))
+    bar.restart("fresh seeds", len(problem.seeds))
 
     def show(outcome: Outcome) -> None:
-        progress.advance(bar)
+        bar.advance()
         if outcome.error is not None:
-            progress.console.print(f"seed {outcome.experiment.seed} failed: {outcome.error}", highlight=False)
+            bar.print(f"seed {outcome.experiment.seed} failed: {outcome.error}")
 
     experiments = [problem.experiment(chosen, seed) for seed in problem.seeds]
     outcomes = sweep(experiments, out / "fresh", executor, show)

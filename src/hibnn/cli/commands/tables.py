@@ -6,14 +6,13 @@ from typing import Annotated, Literal
 
 import torch
 import tyro
-from rich.console import Console
-from rich.progress import track
 
 from hibnn.benchmarks import Scenario
 from hibnn.cli.commands.runs import print_damaged
 from hibnn.errors import UserError
 from hibnn.evaluation.evaluate import Granularity
 from hibnn.files.atomic import atomic_write
+from hibnn.progress import track
 from hibnn.report.names import has_several_heads
 from hibnn.report.tables.comparison import comparison_table
 from hibnn.report.tables.published import TABLES
@@ -68,8 +67,7 @@ def _read_out(runs: list[RunRecord], granularity: str) -> None:
     Granularity.parse(granularity)
     torch.set_num_threads(1)
     able = [run for run in runs if run.finished and run.scenario == "task" and has_several_heads(run.method)]
-    console = Console(stderr=True)
-    for run in track(able, "judging", console=console, disable=not console.is_terminal):
+    for run in track(able, "judging"):
         for scenario in (Scenario.DOMAIN, Scenario.CLASS):
             if len(run.matrix) > 1:
                 stored_read_out(run.folder, scenario, granularity)

@@ -48,10 +48,7 @@ def pruning_curve(
     score: Score = "predictive",
     advance: Callable[[], None] = lambda: None,
 ) -> Curve:
-    """Prune by a ranking, evaluate on the tasks learned, give the weights back; `advance` is called at each point.
-
-    Where a task must be inferred the head of lowest entropy answers: it is the network alone that is judged.
-    """
+    """Prune by a ranking, evaluate the network alone on the tasks learned, give the weights back; `advance` follows."""
     layers, ranked = weight_layers(learner), scores(learner, ranking)
     model = ContinualModel(learner, TaskInference("entropy", learner.setting, mixing="hard", score=score))
     removed, accuracies = [], []

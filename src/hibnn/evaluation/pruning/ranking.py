@@ -76,7 +76,7 @@ def openness(learner: Learner) -> list[Float[Tensor, "inputs+1 outputs"]]:
 @openness.register
 def _(learner: SequentialBayes) -> list[Tensor]:
     layers = weight_layers(learner)
-    pi = learner.expected_pi(learner.task)
+    pi = learner.neurons.expected_pi(learner.task)
     if pi is None:
         return [torch.ones_like(layer.mean) for layer in layers]
     below = [torch.ones_like(layers[0].mean[:-1, 0]), *pi]

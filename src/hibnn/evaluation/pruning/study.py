@@ -54,10 +54,5 @@ def read_study(folder: Path) -> Study | None:
 
 
 def _curve(content: dict[str, Any]) -> Curve:
-    return Curve(
-        Ranking(content["ranking"]),
-        Removal(content["removal"]),
-        tuple(content["percentages"]),
-        tuple(content["removed"]),
-        tuple(content["accuracies"]),
-    )
+    points = (tuple(content[name]) for name in ("percentages", "removed", "accuracies"))
+    return Curve(Ranking(content["ranking"]), Removal(content["removal"]), *points)

@@ -1,0 +1,80 @@
+"""An experiment is the same value from wherever it comes, and its digest says so."""
+
+import json
+import pickle
+from dataclasses import field, make_dataclass
+
+import pytest
+
+from hibnn import Experiment, Scenario, UserError, options_for
+
+
+def experiment(**changes):
+    values = {"method": "vcl", "dataset": "split-digits", "scenario": "class", "options": options_for("vcl", "mnist")}
+    return Experiment(**(values | changes))
+
+
+def test_words_and_members_of_an_enumeration_make_the_same_experiment():
+    assert experiment(scenario="cl3") == experiment(scenario=Scenario.CLASS)
+    assert experiment(scenario="cl3").scenario is Scenario.CLASS
+
+
+def test_an_experiment_survives_json_and_pickle():
+    made = experiment(density_power=2, task_inference="density", seed=3)
+    for copy in (Experiment.from_json(json.loads(json.dumps(made.as_json()))), pickle.loads(pickle.dumps(made))):
+        assert (copy, copy.digest) == (made, made.digest)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"scenario": "clas"}, "did you mean 'class'"),
+        ({"evaluate_on": "validaton"}, "unknown evaluate-on 'validaton': did you mean 'validation'"),
+        ({"score": "predicted"}, "did you mean 'predictive'"),
+        ({"heads": "many"}, "unknown heads 'many': valid are auto, multi, single"),
+        ({"mixing": "sotf"}, "did you mean 'soft'"),
+        ({"task_inference": "densities"}, "did you mean 'density'"),
+        ({"seed": 1.0}, "seed must be a whole number"),
+        ({"seed": True}, "seed must be a whole number"),
+        ({"tasks": 2.0}, "tasks must be a whole number"),
+        ({"tasks": 6}, "has 5 tasks, not 6"),
+        ({"tasks": 0}, "must be at least 1"),
+        ({"density_rank": "16"}, "density-rank must be a whole number"),
+        ({"granularity": 3}, "granularity must be a word"),
+        ({"ood": 3}, "ood must be a word"),
+        ({"options": options_for("ewc", "mnist")}, "EWCOptions are not the options of vcl"),
+    ],
+)
+def test_a_wrong_field_is_refused_from_python_and_from_json(wrong, sentence):
+    with pytest.raises(UserError, match=sentence):
+        experiment(**wrong)
+    if "options" not in wrong:
+        with pytest.raises(UserError, match=sentence):
+            Experiment.from_json(experiment().as_json() | wrong)
+
+
+def test_a_file_that_lacks_something_is_refused():
+    values = experiment().as_json()
+    del values["method"]
+    with pytest.raises(UserError, match="needs its method"):
+        Experiment.from_json(values)
+
+
+def test_a_field_that_is_added_with_a_default_changes_no_digest():
+    later = make_dataclass(
+        "Later", [("patience", int, field(default=3))], bases=(Experiment,), frozen=True, kw_only=True
+    )
+    made = experiment(seed=2)
+    assert later(**vars(made)).digest == made.digest
+    assert later(**vars(made), patience=4).digest != made.digest
+
+
+def test_every_setting_counts_but_those_of_an_inference_that_is_not_made():
+    told, inferred = experiment(scenario="task"), experiment()
+    assert told.digest == experiment(scenario="task", mixing="hard", density_rank=3).digest
+    assert inferred.digest == experiment(density_rank=3).digest
+    changes = ({"mixing": "hard"}, {"task_inference": "density"}, {"seed": 1}, {"heads": "multi"}, {"dataset": "mnist"})
+    digests = {
+        experiment(**change).digest for change in ({}, *changes, {"options": options_for("vcl", "permuted-mnist")})
+    }
+    assert len(digests) == 7
