@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import tyro
 
+from hibnn.cli.commands.runs import print_damaged
 from hibnn.errors import UserError
 from hibnn.progress import Bar
 from hibnn.report.gallery import draw_all
@@ -47,4 +48,5 @@ def main(arguments: list[str]) -> int:
     unfinished = sum(not run.finished for run in runs)
     if unfinished:
         print(f"{unfinished} of {len(runs)} runs are unfinished and not shown.")
+    print_damaged(runs)
     return 0

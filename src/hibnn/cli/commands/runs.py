@@ -21,6 +21,7 @@ from hibnn.runs.index import indexed_records
 from hibnn.runs.record import METRICS, SHARES, RunRecord
 from hibnn.runs.select import select
 from hibnn.runs.setting import words
+from hibnn.runs.status import Status
 
 SHOWN = ("method", "dataset", "scenario", "granularity")
 REASONS = 10
@@ -130,6 +131,13 @@ def _print_reasons(found: Mapping[str, RunRecord]) -> None:
         _console().print(
             f"... and {len(unfinished) - REASONS} more that are not done (--each lists all).", markup=False
         )
+
+
+def print_damaged(records: Iterable[RunRecord]) -> None:
+    """The runs that figures and tables had to leave out, and why."""
+    for record in records:
+        if record.status is Status.DAMAGED:
+            print(f"left out: {record.folder}, {record.reason}.")
 
 
 def _console() -> Console:

@@ -8,6 +8,7 @@ import torch
 import tyro
 
 from hibnn.benchmarks import Scenario
+from hibnn.cli.commands.runs import print_damaged
 from hibnn.errors import UserError
 from hibnn.evaluation.evaluate import Granularity
 from hibnn.files.atomic import atomic_write
@@ -57,9 +58,7 @@ def main(arguments: list[str]) -> int:
             print(path)
     unfinished = sum(not run.finished for run in runs)
     print(f"{len(runs)} runs, {unfinished} of them unfinished.")
-    for record in records:
-        if record.status is Status.DAMAGED:
-            print(f"left out: {record.folder}, {record.reason}.")
+    print_damaged(records)
     return 0
 
 
