@@ -5,18 +5,32 @@ usual values are those of the dataclasses and presets themselves, so that no opt
 """
 
 import json
+from dataclasses import MISSING, asdict, fields
 from typing import Any
 
+from hibnn.errors import UserError
+from hibnn.learners import find_method
+from hibnn.learners.network import NetworkOptions
 from hibnn.learners.presets import options_for
 from hibnn.runs.experiment import Experiment
 from hibnn.runs.setting import flat
 
+FOUND_OUT = ("data", "plugins")
+"""Fields that nobody gives: they follow from the data and the files that the others name."""
+
 
 def changed_fields(experiment: Experiment) -> dict[str, Any]:
     """Every field and option that decides the numbers and is not the default of its method, data set and scenario."""
-    method, dataset, scenario = experiment.method, experiment.dataset, experiment.scenario
-    options = options_for(method, dataset, scenario=scenario)
-    usual = Experiment(method=method, dataset=dataset, scenario=scenario, options=options).as_json()
-    usual |= usual.pop("options")
-    changed = {name: value for name, value in flat(experiment.as_json()).items() if value != usual[name]}
+    usual = {field.name: field.default for field in fields(Experiment) if field.default is not MISSING}
+    usual |= asdict(_usual_options(experiment))
+    own = {name: value for name, value in flat(experiment.as_json()).items() if name not in FOUND_OUT}
+    changed = {name: value for name, value in own.items() if name in usual and value != usual[name]}
     return json.loads(json.dumps(changed))
+
+
+def _usual_options(experiment: Experiment) -> NetworkOptions:
+    """The preset's; the method's own where the tasks are made from arrays and nobody knows them by name."""
+    try:
+        return options_for(experiment.method, experiment.dataset, scenario=experiment.scenario)
+    except UserError:
+        return find_method(experiment.method).options()

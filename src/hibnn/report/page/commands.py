@@ -22,7 +22,11 @@ def command_for(group: Group) -> str:
 
 def command(experiment: Experiment, seeds: Sequence[int]) -> str:
     """The command that makes an experiment, with these seeds in the place of its own."""
+    if experiment.data and not experiment.dataset.endswith(".toml"):
+        raise UserError("tasks made from arrays are known to the program that made them, not to a command.")
     words = ["hibnn", "run"]
+    for plugin in experiment.plugins:
+        words += ["--plugin", plugin.file]
     for name in ("dataset", "scenario", "method"):
         words += [f"--{name}", str(getattr(experiment, name))]
     words += ["--seeds", *map(str, seeds)] if len(seeds) > 1 else ["--seed", str(seeds[0])]
