@@ -59,7 +59,7 @@ class Registry(Generic[Entry]):
             return known[name]
         points = installed(self.group)
         if name not in points:
-            raise unknown(self.kind, name, {*known, *points})
+            raise unknown(self.kind, str(name), {*known, *points})
         return self._load(points[name])
 
     def all(self) -> dict[str, Entry]:

@@ -174,6 +174,7 @@ def test_a_sweep_over_files_names_its_folders_after_the_benchmark(folder, capsys
         ("a.csv", "a,b,c,d,kind\n", "a,b,c,d,kind\n1,nan,2,3,cat\n", "pets has NaN or infinity"),
         ("a.csv", "a,b,c,d,kind\n", "a,b,c,d,kind\n1,2,3,4,\n", "pets has rows without a label"),
         ("a-test.csv", "dog", "cow", "tests the class cow"),
+        ("a-test.csv", "a,b,c,d,kind", "b,a,c,d,kind", r"differ in their columns \(their order\)"),
     ],
 )
 def test_files_that_make_no_benchmark_are_one_sentence_with_exit_code_2(folder, capsys, file, old, new, sentence):

@@ -4,7 +4,6 @@ import pytest
 
 from hibnn import UserError, options_for
 from hibnn.files.toml import read_toml, to_toml
-from hibnn.learners.presets import preset
 from hibnn.learners.schedule import Schedule
 from hibnn.sweeps.sweep import new_experiment
 
@@ -32,11 +31,11 @@ def test_a_preset_file_changes_the_preset_it_names(tmp_path):
     cell = {"method": "ibnn", "dataset": "split-mnist", "scenario": "task", "preset": str(path)}
     assert new_experiment(cell, 0).options == options
     with pytest.raises(UserError, match="for ibnn, not for vcl"):
-        preset(str(path), "vcl", "split-mnist")
+        options_for("vcl", "split-mnist", str(path))
 
 
 @pytest.mark.parametrize(("option", "hint"), [({"alhpa": 1}, "did you mean 'alpha'"), ({"schedule": "no"}, "schedule")])
 def test_a_preset_file_with_a_wrong_option_is_refused(tmp_path, option, hint):
     (tmp_path / "bad.toml").write_text(to_toml({"method": "ibnn", "options": option}))
     with pytest.raises(UserError, match=hint):
-        preset(str(tmp_path / "bad.toml"), "ibnn", "split-mnist")
+        options_for("ibnn", "split-mnist", str(tmp_path / "bad.toml"))

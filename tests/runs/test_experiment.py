@@ -58,6 +58,13 @@ def test_a_file_that_lacks_something_is_refused():
     del values["method"]
     with pytest.raises(UserError, match="needs its method"):
         Experiment.from_json(values)
+    for options, sentence in (
+        ({"alpha": 1.0}, "unknown option of vcl 'alpha'"),
+        (3, "must be a table"),
+        ({"epochs": 1.5}, "whole"),
+    ):
+        with pytest.raises(UserError, match=sentence):
+            Experiment.from_json(experiment().as_json() | {"options": options})
 
 
 def test_a_field_that_is_added_with_a_default_changes_no_digest():

@@ -203,9 +203,19 @@ def test_a_sweep_that_makes_no_sense_is_refused(grid, capsys, words, hint):
         (f"{GRID}[quick]\nepcohs = 1", "did you mean 'epochs'"),
         (GRID.replace("[0, 1]", "[0, 1.5]"), r"seeds must be a whole number, not 1\.5"),
         (GRID.replace("[0, 1]", "3"), "seeds must be a list, not 3"),
+        ("grid = 3", "no runs"),
+        (f'{GRID}name = "x"', "option of finetune 'name'"),
+        (f"quick = 3\n{GRID}", r"no \[quick\] table"),
+        (f'{GRID}[quick]\ntasks = "2"', "tasks must be a whole number"),
+        (GRID.replace('"split-digits"', "5"), "unknown data set '5'"),
+        (GRID.replace('["finetune", "joint"]', "5"), "unknown method '5'"),
+        (f"{GRID}preset = 5", "unknown preset '5'"),
         (GRID.replace("epochs = 1", "epochs = true"), "epochs must be a whole number, not True"),
         (f'{GRID}evaluate_on = "validaton"', "did you mean 'validation'"),
-        ('[[grid]]\nmethod = "finetune"\ndataset = "split-digits"\nscenario = "task"\nalpha = 1', "no option 'alpha'"),
+        (
+            '[[grid]]\nmethod = "finetune"\ndataset = "split-digits"\nscenario = "task"\nalpha = 1',
+            "option of finetune 'alpha'",
+        ),
     ],
 )
 def test_a_file_that_makes_no_sense_is_refused_in_a_sentence(tmp_path, text, hint):

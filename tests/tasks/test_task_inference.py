@@ -89,6 +89,18 @@ def test_where_one_head_serves_all_tasks_a_told_task_changes_nothing(scenario, c
     assert torch.equal(model.predict(x).probabilities, model.predict(x, 1).probabilities)
 
 
+@pytest.mark.parametrize(("spare", "rows"), [(True, 350), (False, 400)])
+def test_the_network_does_without_the_rows_that_calibrate_if_they_can_be_spared(spare, rows):
+    benchmark = small_benchmark(Scenario.CLASS, examples=400)
+    learner = small_learner("finetune", benchmark, heads="multi", epochs=1)
+    model = ContinualModel(learner, TaskInference("density", learner.setting))
+    model.begin(benchmark.tasks[0].train, 2, spare=spare)
+    assert len(learner.x) == rows
+    assert sum(density.count for density in model.inference.densities.tasks[0]) == 350
+    model.end()
+    assert model.inference.pooling.losses.any() == spare
+
+
 def test_a_copy_goes_its_own_way():
     benchmark, model = learned("density", method="vcl")
     x = benchmark.tasks[0].test.load().x

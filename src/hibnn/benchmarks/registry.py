@@ -24,7 +24,7 @@ BENCHMARKS = Registry("data set", "hibnn.benchmarks", BenchmarkEntry, _built_in)
 
 def find_benchmark(name: str) -> BenchmarkEntry:
     """A benchmark by its name, or by the TOML file that describes data of one's own."""
-    return find_own(name) if name.endswith(".toml") else BENCHMARKS.find(name)
+    return find_own(name) if str(name).endswith(".toml") else BENCHMARKS.find(name)
 
 
 def benchmarks() -> dict[str, BenchmarkEntry]:
@@ -67,7 +67,7 @@ def part_of(
 
 def traits_of(dataset: str | Benchmark) -> Traits:
     """What presets may know of a benchmark, by its name or as it is."""
-    if isinstance(dataset, str):
+    if not isinstance(dataset, Benchmark):
         return find_benchmark(dataset).traits
     rows, classes = min(len(task.train) for task in dataset.tasks), max(len(task.classes) for task in dataset.tasks)
     return Traits(rows, dataset.inputs, classes, dataset.single_domain_head)

@@ -9,6 +9,7 @@ where it is silent, its authors' program. Further ones are files, as `hibnn sear
     alpha = 12.5
 """
 
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -28,10 +29,10 @@ def preset(name: str, method: Method, traits: Traits, scenario: Scenario = Scena
 
     `name` is "default", "paper", or the path of a preset file.
     """
-    if name.endswith(".toml"):
+    if str(name).endswith(".toml"):
         return _from_file(Path(name), method, traits, scenario)
     if name not in ("default", "paper"):
-        raise unknown("preset", name, ("default", "paper"))
+        raise unknown("preset", str(name), ("default", "paper"))
     return (method.paper if name == "paper" else method.default)(traits, scenario)
 
 
@@ -44,7 +45,18 @@ def options_for(
 ) -> NetworkOptions:
     """A method's options on a benchmark: a preset, with changes."""
     found = find_method(method)
-    return found.options(**(preset(name, found, traits_of(dataset), Scenario.parse(scenario)) | changes))
+    return new_options(found, preset(name, found, traits_of(dataset), Scenario.parse(scenario)) | changes)
+
+
+def new_options(method: Method, values: Any) -> NetworkOptions:
+    """A method's options from plain values, as a file has them."""
+    own = {field.name for field in fields(method.options)}
+    if not isinstance(values, Mapping):
+        raise UserError(f"the options of {method.name} must be a table of names and values, not {values!r}.")
+    for name in values:
+        if name not in own:
+            raise unknown(f"option of {method.name}", name, own)
+    return method.options(**values)
 
 
 def _from_file(path: Path, method: Method, traits: Traits, scenario: Scenario) -> dict[str, Any]:
@@ -52,9 +64,5 @@ def _from_file(path: Path, method: Method, traits: Traits, scenario: Scenario) -
     if content.get("method") != method.name:
         raise UserError(f"{path} is a preset for {content.get('method', 'no method')}, not for {method.name}.")
     values = content.get("options", {})
-    own = {field.name for field in fields(method.options)}
-    for option in values:
-        if option not in own:
-            raise unknown(f"option of {method.name} in {path}:", option, own)
-    method.options(**values)  # refuses wrong values before anything runs
+    new_options(method, values)  # refuses wrong names and values before anything runs
     return preset(content.get("preset", "default"), method, traits, scenario) | values

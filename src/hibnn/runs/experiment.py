@@ -14,6 +14,7 @@ from hibnn.errors import UserError
 from hibnn.evaluation.evaluate import Granularity
 from hibnn.learners import find_method
 from hibnn.learners.network import NetworkOptions
+from hibnn.learners.presets import new_options
 from hibnn.plugins import PATHS, check_plugins, load_plugin, plugins_of
 from hibnn.registry import Plugin
 from hibnn.runs.protocol import EvaluationProtocol
@@ -84,7 +85,7 @@ class Experiment(EvaluationProtocol):
         for name in ("method", "dataset", "scenario", "options"):
             if name not in known:
                 raise UserError(f"an experiment needs its {name}.")
-        known["options"] = find_method(str(known["method"])).options(**known["options"])
+        known["options"] = new_options(find_method(known["method"]), known["options"])
         return cls(**known)
 
     @property

@@ -19,12 +19,13 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from hibnn.benchmarks import find_benchmark
+from hibnn.benchmarks import Scenario, find_benchmark
+from hibnn.benchmarks.registry import traits_of
 from hibnn.checking import checked
 from hibnn.errors import UserError, unknown
 from hibnn.files.toml import read_toml
 from hibnn.learners import find_method
-from hibnn.learners.presets import options_for
+from hibnn.learners.presets import new_options, preset
 from hibnn.runs.experiment import Experiment
 
 Seeds = tuple[int, ...]
@@ -37,14 +38,13 @@ def read_sweep(path: Path, seeds: Sequence[int] = (), quick: bool = False) -> li
     for name in content:
         if name not in ("seeds", "grid", "quick"):
             raise unknown(f"name in {path}:", name, ("seeds", "[[grid]]", "[quick]"))
-    grids = content.get("grid", [])
-    if not grids or not isinstance(grids, list):
+    grids = content.get("grid")
+    if not isinstance(grids, list) or not all(isinstance(grid, dict) for grid in grids):
         raise UserError(f"{path} describes no runs: it needs at least one [[grid]] table.")
-    if quick and "quick" not in content:
+    changes = content.get("quick", {})
+    if not isinstance(changes, dict) or (quick and not changes):
         raise UserError(f"{path} has no [quick] table, which --quick needs.")
-    changes = dict(content.get("quick", {}))
     own_seeds = checked("seeds", (changes if quick else content).get("seeds", content.get("seeds", [0])), Seeds)
-    changes.pop("seeds", None)
     cells = [cell for grid in grids for cell in _product(grid)]
     _check_quick(path, changes, cells)
     if quick:
@@ -55,18 +55,12 @@ def read_sweep(path: Path, seeds: Sequence[int] = (), quick: bool = False) -> li
 
 def new_experiment(cell: dict[str, Any], seed: int) -> Experiment:
     """One experiment from plain values: a preset's options, changed by every name that is not the experiment's own."""
-    for required in ("method", "dataset", "scenario"):
-        if required not in cell:
-            raise UserError(f"a grid must name its {required}.")
-    method = find_method(cell["method"])
-    own = {field.name for field in fields(method.options)}
+    _check_whole(cell)
     changes = {name: value for name, value in cell.items() if name not in KEYS | {"preset"}}
-    for name in changes:
-        if name not in own:
-            raise UserError(f"{method.name} has no option '{name}'; its options are {', '.join(sorted(own))}.")
     known: dict[str, Any] = {name: value for name, value in cell.items() if name in KEYS}
-    options = options_for(method.name, cell["dataset"], cell.get("preset", "default"), cell["scenario"], **changes)
-    return Experiment(**known, options=options, seed=seed)
+    method, scenario = find_method(cell["method"]), Scenario.parse(cell["scenario"])
+    chosen = preset(cell.get("preset", "default"), method, traits_of(cell["dataset"]), scenario)
+    return Experiment(**known, options=new_options(method, chosen | changes), seed=seed)
 
 
 def folder_of(experiment: Experiment, out: Path) -> Path:
@@ -80,17 +74,22 @@ def _product(grid: dict[str, Any]) -> Iterable[dict[str, Any]]:
     return (dict(zip(lists, values, strict=True)) for values in product(*lists.values()))
 
 
+def _check_whole(cell: dict[str, Any]) -> None:
+    for required in ("method", "dataset", "scenario"):
+        if required not in cell:
+            raise UserError(f"a grid must name its {required}.")
+
+
 def _check_quick(path: Path, changes: dict[str, Any], cells: Sequence[dict[str, Any]]) -> None:
     known = {name for cell in cells for name in _names(cell)}
-    for name in changes:
-        if name not in known:
-            raise unknown(f"name in the [quick] table of {path}:", name, {"seeds", *known})
+    for name in changes.keys() - {"seeds"} - known:
+        raise unknown(f"name in the [quick] table of {path}:", name, {"seeds", *known})
+    checked("tasks", changes.get("tasks"), int | None)
 
 
 def _names(cell: dict[str, Any]) -> set[str]:
     """What a cell may say: the words of an experiment, and the options of its method."""
-    if "method" not in cell:
-        raise UserError("a grid must name its method.")
+    _check_whole(cell)
     return KEYS | {"preset"} | {field.name for field in fields(find_method(cell["method"]).options)}
 
 
