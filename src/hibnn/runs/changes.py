@@ -7,6 +7,9 @@ usual values are those of the dataclasses and presets themselves, so that no opt
 import json
 from typing import Any
 
+from hibnn.errors import UserError
+from hibnn.learners import find_method
+from hibnn.learners.network import NetworkOptions
 from hibnn.learners.presets import options_for
 from hibnn.runs.experiment import Experiment
 from hibnn.runs.setting import flat
@@ -14,9 +17,17 @@ from hibnn.runs.setting import flat
 
 def changed_fields(experiment: Experiment) -> dict[str, Any]:
     """Every field and option that decides the numbers and is not the default of its method, data set and scenario."""
-    method, dataset, scenario = experiment.method, experiment.dataset, experiment.scenario
-    options = options_for(method, dataset, scenario=scenario)
-    usual = Experiment(method=method, dataset=dataset, scenario=scenario, options=options).as_json()
+    names = ("method", "dataset", "scenario", "data")
+    same = {name: getattr(experiment, name) for name in names}
+    usual = Experiment(**same, options=_usual_options(experiment)).as_json()
     usual |= usual.pop("options")
     changed = {name: value for name, value in flat(experiment.as_json()).items() if value != usual[name]}
     return json.loads(json.dumps(changed))
+
+
+def _usual_options(experiment: Experiment) -> NetworkOptions:
+    """The preset of its benchmark, or the method's own defaults for tasks that were made from arrays."""
+    try:
+        return options_for(experiment.method, experiment.dataset, scenario=experiment.scenario)
+    except UserError:
+        return find_method(experiment.method).options()
