@@ -41,5 +41,4 @@ def _flag(flag: str, value: Any) -> list[str]:
         return [f"--{flag}" if value else f"--no-{flag}"]
     if isinstance(value, list):
         return [f"--{flag}", *map(str, value)]
-    # behind an equals sign, because argparse takes -1e-05 for a flag
-    return [f"--{flag}={value}"] if str(value).startswith("-") else [f"--{flag}", str(value)]
+    return [f"--{flag}", str(value)]
