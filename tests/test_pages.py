@@ -15,7 +15,7 @@ from hibnn import plugins
 from hibnn.benchmarks import find_benchmark
 from hibnn.benchmarks.registry import BENCHMARKS
 from hibnn.cli.main import main
-from hibnn.datasets import digits
+from hibnn.datasets import load
 from hibnn.learners.registry import METHODS
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -83,7 +83,7 @@ def test_the_method_of_the_page_is_a_learner_from_a_file_outside_the_package(ext
 
 
 def test_the_benchmark_of_the_page_runs_from_a_file_outside_the_package(extending, monkeypatch, capsys):
-    small = digits()
+    small = load("digits")
     monkeypatch.setattr("hibnn.datasets.load", lambda name: small)  # in the place of MNIST, which may not be there
     (line,) = commands("rotated.py")
     execute(line, capsys)

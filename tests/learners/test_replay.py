@@ -8,7 +8,7 @@ import torch
 from checks import learn, small_benchmark, small_learner
 from hibnn.benchmarks import Scenario
 from hibnn.errors import UserError
-from hibnn.learners import DESCRIBED
+from hibnn.learners import find_method
 from hibnn.learners.replay import ReplayOptions, Reservoir, examples_kept
 
 METHODS = ("er", "agem", "derpp")
@@ -131,7 +131,7 @@ def test_remembered_numbers_are_counted(method, scenario):
 
 def test_the_size_of_the_memory_is_said_in_words():
     assert examples_kept(vars(ReplayOptions(memory=1500))) == "with 1,500 examples"
-    assert all(DESCRIBED[method].examples_kept is examples_kept for method in METHODS)
+    assert all(find_method(method).examples_kept is examples_kept for method in METHODS)
 
 
 @pytest.mark.parametrize("wrong", [{"memory": 0}, {"replay_size": 0}])

@@ -5,6 +5,7 @@ usual values are those of the dataclasses and presets themselves, so that no opt
 """
 
 import json
+from dataclasses import MISSING, asdict, fields
 from typing import Any
 
 from hibnn.errors import UserError
@@ -14,19 +15,21 @@ from hibnn.learners.presets import options_for
 from hibnn.runs.experiment import Experiment
 from hibnn.runs.setting import flat
 
+FOUND_OUT = ("data", "plugins")
+"""Fields that nobody gives: they follow from the data and the files that the others name."""
+
 
 def changed_fields(experiment: Experiment) -> dict[str, Any]:
     """Every field and option that decides the numbers and is not the default of its method, data set and scenario."""
-    names = ("method", "dataset", "scenario", "data")
-    same = {name: getattr(experiment, name) for name in names}
-    usual = Experiment(**same, options=_usual_options(experiment)).as_json()
-    usual |= usual.pop("options")
-    changed = {name: value for name, value in flat(experiment.as_json()).items() if value != usual[name]}
+    usual = {field.name: field.default for field in fields(Experiment) if field.default is not MISSING}
+    usual |= asdict(_usual_options(experiment))
+    own = {name: value for name, value in flat(experiment.as_json()).items() if name not in FOUND_OUT}
+    changed = {name: value for name, value in own.items() if name in usual and value != usual[name]}
     return json.loads(json.dumps(changed))
 
 
 def _usual_options(experiment: Experiment) -> NetworkOptions:
-    """The preset of its benchmark, or the method's own defaults for tasks that were made from arrays."""
+    """The preset's; the method's own where the tasks are made from arrays and nobody knows them by name."""
     try:
         return options_for(experiment.method, experiment.dataset, scenario=experiment.scenario)
     except UserError:

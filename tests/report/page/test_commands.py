@@ -19,6 +19,7 @@ from hibnn.learners import find_method, methods
 from hibnn.plugins import load_plugin
 from hibnn.report.page import write_page
 from hibnn.report.page.commands import command, command_for
+from hibnn.runs.changes import FOUND_OUT
 from hibnn.runs.experiment import Experiment
 from hibnn.runs.folder import RunFolder
 from hibnn.runs.groups import group_by_setting
@@ -89,7 +90,7 @@ def test_every_field_of_an_experiment_is_in_the_command(scenario):
     usual = experiment_of(method="ibnn", scenario=str(scenario), task_inference="density")
     hints = get_type_hints(Experiment)
     for field in fields(Experiment):
-        if field.name not in ("method", "dataset", "scenario", "options", "data", "plugins"):
+        if field.name not in ("method", "dataset", "scenario", "options", *FOUND_OUT):
             experiment = changed(usual, field.name, hints[field.name])
             assert made_again(experiment).digest == experiment.digest != usual.digest, field.name
 
@@ -128,4 +129,4 @@ def test_the_command_of_a_method_from_a_file_names_the_file(tmp_path, forget_plu
     path.write_text(OWN_METHOD)
     load_plugin(path)
     experiment = experiment_of(method="own", width=7)
-    assert f"--plugin {path} " in command(experiment, [0])
+    assert "--plugin own.py " in command(experiment, [0])

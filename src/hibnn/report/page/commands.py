@@ -4,9 +4,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
-from hibnn.benchmarks import find_benchmark
 from hibnn.errors import UserError
-from hibnn.plugins import PATHS
 from hibnn.runs.changes import changed_fields
 from hibnn.runs.experiment import Experiment
 from hibnn.runs.groups import Group
@@ -17,7 +15,6 @@ def command_for(group: Group) -> str:
     record = group.members[0].record
     try:
         experiment = Experiment.from_json(record.config)
-        find_benchmark(experiment.dataset)
         return command(experiment, sorted(member.record.seed for member in group.members))
     except (UserError, KeyError, TypeError, AttributeError):  # options of another version, or no options at all
         return ""
@@ -25,9 +22,11 @@ def command_for(group: Group) -> str:
 
 def command(experiment: Experiment, seeds: Sequence[int]) -> str:
     """The command that makes an experiment, with these seeds in the place of its own."""
+    if experiment.data and not experiment.dataset.endswith(".toml"):
+        raise UserError("tasks made from arrays are known to the program that made them, not to a command.")
     words = ["hibnn", "run"]
     for plugin in experiment.plugins:
-        words += ["--plugin", str(PATHS[plugin])]
+        words += ["--plugin", plugin.file]
     for name in ("dataset", "scenario", "method"):
         words += [f"--{name}", str(getattr(experiment, name))]
     words += ["--seeds", *map(str, seeds)] if len(seeds) > 1 else ["--seed", str(seeds[0])]
