@@ -6,21 +6,31 @@ from enum import StrEnum
 from types import UnionType
 from typing import Literal, Union, get_args, get_origin, get_type_hints
 
+import numpy as np
 import pytest
 
 from fabricated import fabricate, rewrite
 from folders import experiment_of
-from hibnn.benchmarks import Scenario
+from hibnn import options_for
+from hibnn.benchmarks import Benchmark, Scenario
 from hibnn.cli.commands.run import _experiment, parse
 from hibnn.errors import UserError
 from hibnn.learners import find_method, methods
+from hibnn.plugins import load_plugin
 from hibnn.report.page import write_page
 from hibnn.report.page.commands import command, command_for
 from hibnn.runs.changes import FOUND_OUT
 from hibnn.runs.experiment import Experiment
+from hibnn.runs.folder import RunFolder
 from hibnn.runs.groups import group_by_setting
 from hibnn.runs.index import records_below
 
+OWN_METHOD = """
+from dataclasses import replace
+from hibnn.learners.finetune import METHOD as FINETUNE
+
+METHOD = replace(FINETUNE, name="own")
+"""
 WORDS = {"granularity": "batch:8", "ood": "fashion-mnist"}
 """Fields that are plain text and take only some words."""
 
@@ -101,4 +111,22 @@ def test_one_command_makes_all_seeds_of_a_group(tmp_path):
 def test_a_setting_that_this_version_does_not_know_has_a_sentence_in_the_place_of_a_command(tmp_path):
     rewrite(fabricate(tmp_path / "run"), "config.json", method="unheard-of")
     write_page([tmp_path], tmp_path / "page.html")
-    assert "This version of hibnn does not know such a setting" in (tmp_path / "page.html").read_text()
+    assert "No command makes these runs again" in (tmp_path / "page.html").read_text()
+
+
+def test_runs_on_tasks_from_python_have_their_changes_and_no_command(tmp_path):
+    part = (np.zeros((4, 3)), np.arange(4) % 2) * 2
+    tasks = Benchmark.from_arrays("own", [part], "task")
+    experiment = Experiment.of(tasks, method="finetune", options=options_for("finetune", tasks, width=7))
+    RunFolder(tmp_path).announce(experiment)
+    (group,) = group_by_setting(records_below([tmp_path]))
+    assert group.members[0].record.changed["width"] == 7
+    assert command_for(group) == ""
+
+
+def test_the_command_of_a_method_from_a_file_names_the_file(tmp_path, forget_plugins):
+    path = tmp_path / "own.py"
+    path.write_text(OWN_METHOD)
+    load_plugin(path)
+    experiment = experiment_of(method="own", width=7)
+    assert "--plugin own.py " in command(experiment, [0])

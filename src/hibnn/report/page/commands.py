@@ -11,7 +11,7 @@ from hibnn.runs.groups import Group
 
 
 def command_for(group: Group) -> str:
-    """One command for all seeds of a group's runs; nothing if this version of hibnn does not know their setting."""
+    """One command for all seeds of a group's runs; nothing where none can make them: tasks from Python, old options."""
     record = group.members[0].record
     try:
         experiment = Experiment.from_json(record.config)
@@ -40,5 +40,4 @@ def _flag(flag: str, value: Any) -> list[str]:
         return [f"--{flag}" if value else f"--no-{flag}"]
     if isinstance(value, list):
         return [f"--{flag}", *map(str, value)]
-    # behind an equals sign, because argparse takes -1e-05 for a flag
-    return [f"--{flag}={value}"] if str(value).startswith("-") else [f"--{flag}", str(value)]
+    return [f"--{flag}", str(value)]
