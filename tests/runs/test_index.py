@@ -22,8 +22,8 @@ def reads(monkeypatch):
         opened.append(path)
         return original(path)
 
-    original = records.read_json
-    monkeypatch.setattr(records, "read_json", read)
+    original = records.read_object
+    monkeypatch.setattr(records, "read_object", read)
     return opened
 
 

@@ -5,6 +5,7 @@ called, so that `hibnn --help` need not wait for torch.
 """
 
 import importlib
+import io
 import sys
 import traceback
 from collections.abc import Sequence
@@ -47,6 +48,9 @@ USAGE = (
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point of `hibnn`: exit code 0 when done, 2 for what the user can put right, 1 for our own faults."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # names of files need not be text
+            stream.reconfigure(errors="backslashreplace")
     debug = "--debug" in words  # anywhere in the line, for every command
     words = [word for word in words if word != "--debug"]
     try:

@@ -1,5 +1,7 @@
 """Every figure that stored runs allow, and why the others cannot be drawn."""
 
+import re
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -37,12 +39,20 @@ def draw_all(records: Iterable[RunRecord]) -> Iterator[Drawing]:
     """One drawing after another, each made when it is asked for; settings of one method are series of their own."""
     groups = group_by_setting(record for record in records if record.status is not Status.DAMAGED)
     for name, (make, needs) in MAKERS.items():
-        drawn = False
-        for drawing in make(groups):
-            drawn = True
-            yield Drawing(f"{name}-{drawing.name}" if drawing.name else name, drawing.figure, drawing.reason)
+        drawn, reason = False, f"it needs {needs}"
+        try:
+            for drawing in make(groups):
+                drawn = True
+                yield Drawing(file_name(f"{name}-{drawing.name}" if drawing.name else name), drawing.figure)
+        except Exception as error:  # tensors of one run that make no sense must not cost the other figures
+            drawn, reason = False, f"what is stored does not fit together ({type(error).__name__}: {error})"
         if not drawn:
-            yield Drawing(name, None, f"it needs {needs}")
+            yield Drawing(name, None, reason)
+
+
+def file_name(words: str) -> str:
+    """Words that name a file in the folder they are put into, and nowhere else."""
+    return re.sub(r"[^\w.+ -]", "-", words)[:200]
 
 
 def _pruning(groups: Groups) -> Iterator[Drawing]:
@@ -111,7 +121,13 @@ def _tasks(groups: Groups) -> Iterator[Drawing]:
 
 def _accuracies(groups: Groups) -> Iterator[tuple[str, dict[Look, np.ndarray]]]:
     for title, same in _by_benchmark(keep(groups, lambda run: len(run.matrix) > 1)):
-        yield title, {style: np.stack([run.matrix for run in group.records]) for style, group in series(same)}
+        yield title, {style: _stacked([run.matrix for run in group.records]) for style, group in series(same)}
+
+
+def _stacked(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    """Arrays of the seeds together; one of another length than most is left out."""
+    shape, _ = Counter(array.shape for array in arrays).most_common(1)[0]
+    return np.stack([array for array in arrays if array.shape == shape])
 
 
 def _widths(groups: Groups) -> Iterator[Drawing]:
@@ -133,7 +149,7 @@ def _widths(groups: Groups) -> Iterator[Drawing]:
 def _seconds(groups: Groups) -> Iterator[Drawing]:
     for title, same in _by_benchmark(keep(groups, lambda run: (run.result or {}).get("seconds_per_task"))):
         times = {
-            style: np.array([numbers["seconds_per_task"] for numbers in group.finished])
+            style: _stacked([np.array(numbers["seconds_per_task"]) for numbers in group.finished])
             for style, group in series(same)
         }
         yield Drawing(title, _noted(figures.training_time(times), groups, title))

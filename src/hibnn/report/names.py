@@ -45,7 +45,7 @@ def has_several_heads(method: str) -> bool:
 
 def examples_kept(group: Group) -> str:
     """The examples of earlier tasks that a method keeps, in words; nothing for most, and for options we do not know."""
-    with suppress(KeyError):
+    with suppress(KeyError, TypeError, ValueError):
         return methods()[group.method].examples_kept(group.config["options"])
     return ""
 

@@ -46,7 +46,7 @@ def study_of(record: RunRecord) -> Study | None:
     """The pruning of a run, or None where it was not pruned or the file makes no sense."""
     try:
         return read_study(record.folder)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 

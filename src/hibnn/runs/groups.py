@@ -16,6 +16,8 @@ from hibnn.runs.status import Status
 
 WAY = ("scenario", "granularity", "task_inference", "score")
 """The fields in which a read-out may differ from its run."""
+DEEPEST = 1000
+"""Networks of more layers are not believed."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +79,10 @@ class Group:
         """Of the hidden layers, as they were asked for; empty where the options do not say."""
         options = self.config["options"]
         depth = options.get("depth")
-        widths = options.get("hidden") or [options.get("width")] * (depth if isinstance(depth, int) else 0)
-        return tuple(widths) if all(isinstance(width, int) for width in widths) else ()
+        layers = depth if isinstance(depth, int) and depth <= DEEPEST else 0
+        widths = options.get("hidden") or [options.get("width")] * layers
+        good = isinstance(widths, list) and all(isinstance(width, int) for width in widths)
+        return tuple(widths) if good else ()
 
     @property
     def records(self) -> list[RunRecord]:

@@ -72,8 +72,9 @@ def find_runs(root: Path) -> Iterator[tuple[str, State]]:
         with contextlib.suppress(OSError), os.scandir(root / folder) as entries:
             for entry in entries:
                 if entry.name in FILES:
-                    facts = entry.stat()
-                    state[FILES.index(entry.name)] = [facts.st_mtime_ns, facts.st_size, facts.st_ino]
+                    with contextlib.suppress(OSError):  # a link that leads nowhere
+                        facts = entry.stat()
+                        state[FILES.index(entry.name)] = [facts.st_mtime_ns, facts.st_size, facts.st_ino]
                 elif not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False):
                     waiting.append(f"{folder}/{entry.name}" if folder else entry.name)
         if any(state):
@@ -100,15 +101,27 @@ def _read(path: Path) -> dict[str, tuple[State, Stored]]:
     collecting = gc.isenabled()
     gc.disable()  # nothing here is garbage, and looking for it among ten thousand records doubles the time
     try:
+        if not path.is_file():  # nor a pipe, which would never end
+            return {}
         with path.open() as file:
             if json.loads(next(file)) != HEADER:
                 return {}
-            return {line["run"]: (line["state"], line["record"]) for line in map(json.loads, file)}
-    except (OSError, ValueError, KeyError, TypeError, StopIteration):
+            return {line["run"]: (line["state"], _checked(line["record"])) for line in map(json.loads, file)}
+    except (OSError, ValueError, KeyError, TypeError, StopIteration, RecursionError):
         return {}
     finally:
         if collecting:
             gc.enable()
+
+
+def _checked(stored: Any) -> Stored:
+    """What the index stored of a run, if it could be a record."""
+    if stored is not None:
+        config, result, said, message, setting = stored
+        kinds = zip((config, result or {}, message, setting), (dict, dict, str, str), strict=True)
+        if Status(said) is None or not all(isinstance(value, kind) for value, kind in kinds):
+            raise ValueError("the index holds no record")
+    return stored
 
 
 def _write(path: Path, entries: dict[str, tuple[State, Stored]]) -> None:

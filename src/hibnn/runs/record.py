@@ -9,8 +9,6 @@ imports torch, and a folder that cannot be understood is a record that says why,
     others         as status.json says; pending where it says nothing
 """
 
-import json
-import math
 import re
 import time
 from collections.abc import Collection
@@ -20,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hibnn.files.atomic import read_json
+from hibnn.files.reading import parse_json, read_bounded, read_object
 from hibnn.runs.lock import STILL
 from hibnn.runs.setting import plain, setting_of, words
 from hibnn.runs.status import Status
@@ -38,6 +36,15 @@ METRICS = (*SHARES, "nll", "parameters", "inference_parameters", "seconds")
 IDENTITY = ("method", "dataset", "scenario", "granularity", "task_inference", "seed")
 READ_OUT = re.compile(r"(task|domain|class)-(sample|task|batch-\d+)(-[a-z-]+)?\.json")
 """Names of read-outs kept beside a result: scenario, granularity, and what told the task unless it is the entropy."""
+NAMES = ("method", "dataset", "scenario")
+KINDS = {
+    **dict.fromkeys((*NAMES, "granularity", "task_inference", "evaluate_on", "score"), str),
+    **{"seed": int, "options": dict, "changed": dict},
+}
+REQUIRED = (*NAMES, "seed", "options")
+"""What the fields of config.json that readers rely on must be, and which of them must be there."""
+LARGEST = 1e100
+"""No number of a run comes near it, and the squares of smaller ones are still finite."""
 TAIL = 65_536
 """How much of the end of metrics.jsonl is read to see how far a run has come."""
 
@@ -102,15 +109,15 @@ class RunRecord:
 
     def row(self) -> dict[str, Any]:
         """Plain values under plain names: status, settings, options, metrics; what is not known is None."""
-        own = {name: value for name, value in self.config.items() if name not in ("options", "hibnn", "experiment")}
-        options, numbers = self.config.get("options"), self.result or {}
+        apart = ("options", "hibnn", "experiment", "run", "status", "reason")
+        fields = self.config | self.config.get("options", {}) | self.config
+        numbers = self.result or {}
         units = numbers.get("active_units")
         return {
             "status": str(self.status),
             "reason": self.reason or None,
             **dict.fromkeys(IDENTITY),
-            **{name: plain(value) for name, value in own.items()},
-            **{name: plain(value) for name, value in (options if isinstance(options, dict) else {}).items()},
+            **{name: plain(value) for name, value in fields.items() if name not in apart},
             **{name: finite(numbers.get(name)) for name in METRICS},
             "active_units": finite(sum(units)) if units else None,
             "changed": words(self.changed),
@@ -122,7 +129,7 @@ class RunRecord:
         """How a finished run was judged besides its own result; files that make no sense are passed over."""
         paths = sorted(self.folder.glob("*.json")) if self.finished else []
         found = [_object(path)[0] for path in paths if READ_OUT.fullmatch(path.name)]
-        return tuple(content for content in found if is_share(content.get("acc")) and "scenario" in content)
+        return tuple(content for content in found if "scenario" in content and not _flaw_of_read_out(content))
 
     @cached_property
     def environment(self) -> dict[str, Any]:
@@ -175,6 +182,7 @@ def read_record(folder: Path, present: Collection[str] = FILES) -> RunRecord | N
         "; ".join(filter(None, flaws)) or _flaw_of_config(config) or (_flaw_of_result(result, config) if result else "")
     )
     said, message = (Status.DAMAGED, flaw) if flaw else _said(result, status)
+    config = {name: value for name, value in config.items() if _fits(name, value)}
     try:
         touched = (folder / "status.json").stat().st_mtime
     except OSError:
@@ -183,9 +191,9 @@ def read_record(folder: Path, present: Collection[str] = FILES) -> RunRecord | N
 
 
 def finite(value: Any) -> float | None:
-    """A finite number, or None in the place of anything else."""
-    good = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    return value if good else None
+    """A finite number that is not absurdly large, or None in the place of anything else."""
+    good = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return value if good and abs(value) <= LARGEST else None
 
 
 def is_share(value: Any) -> bool:
@@ -200,29 +208,52 @@ def _said(result: dict[str, Any], status: dict[str, Any]) -> tuple[Status, str]:
         return Status.DONE, ""
     if word not in list(Status) or word == Status.DONE:
         return Status.DAMAGED, f"status.json says {word}, but there is no result.json"
-    return Status(word), str(status.get("message") or ("" if status else "it has neither a result nor a status"))
+    return Status(word), str(status.get("message") or ("" if status else "it has neither a result nor a status"))[:1000]
 
 
 def _flaw_of_config(config: dict[str, Any]) -> str:
     if not config:
         return "there is no config.json"
-    for name in ("method", "dataset", "scenario"):
-        if not isinstance(config.get(name), str):
+    for name in NAMES:
+        if not _fits(name, config.get(name)):
             return f"config.json names no {name}"
-    good = isinstance(config.get("options"), dict) and isinstance(config.get("seed"), int)
-    return "" if good else "config.json has no options or no seed"
+    if not all(_fits(name, config.get(name)) for name in ("options", "seed")):
+        return "config.json has no options or no seed"
+    wrong = [name for name, value in config.items() if not _fits(name, value)]
+    return f"config.json has a {wrong[0]} of the wrong kind" if wrong else ""
+
+
+def _fits(name: str, value: Any) -> bool:
+    """Whether a field of config.json is what its readers take it for."""
+    if value is None:
+        return name not in REQUIRED
+    return isinstance(value, KINDS.get(name, object)) and not (name == "seed" and isinstance(value, bool))
 
 
 def _flaw_of_result(result: dict[str, Any], config: dict[str, Any]) -> str:
-    matrix, units = result.get("accuracy_matrix"), result.get("active_units_per_task") or []
+    matrix = result.get("accuracy_matrix")
     if result.get("experiment") != config.get("experiment"):
         return "result.json belongs to another experiment than config.json"
-    if not is_share(result.get("acc")):
-        return "result.json has no accuracy between 0 and 1"
+    if flaw := _flaw_of_read_out(result):
+        return flaw
     if not matrix or not _is_table(matrix) or any(len(row) != len(matrix) for row in matrix):
         return "result.json has no square accuracy matrix"
     if not all(value is None or is_share(value) for row in matrix for value in row):
         return "the accuracy matrix holds more than numbers between 0 and 1"
+    return ""
+
+
+def _flaw_of_read_out(result: dict[str, Any]) -> str:
+    """What is wrong with numbers that results and read-outs share."""
+    if not is_share(result.get("acc")):
+        return "result.json has no accuracy between 0 and 1"
+    for name in ("scenario", "granularity", "task_inference", "score"):
+        if not isinstance(result.get(name, ""), str):
+            return f"result.json has a {name} that is no word"
+    for name in ("active_units", "seconds_per_task"):
+        if not _is_table([result.get(name) or []]) or any(finite(value) is None for value in result.get(name) or []):
+            return f"{name} in result.json is no list of numbers"
+    units = result.get("active_units_per_task") or []
     known = [task for task in units if task is not None] if isinstance(units, list) else units
     if not _is_table(known) or any(finite(value) is None for task in known for value in task):
         return "result.json has neurons in use that are no lists of numbers"
@@ -236,27 +267,25 @@ def _is_table(value: Any) -> bool:
 def _object(path: Path) -> tuple[dict[str, Any], str]:
     """A JSON object and what is wrong with its file; empty where there is none."""
     try:
-        content = read_json(path)
+        return read_object(path), ""
     except (FileNotFoundError, NotADirectoryError):
         return {}, ""
     except (OSError, ValueError) as error:
         return {}, f"{path.name} cannot be read ({error})"
-    return (content, "") if isinstance(content, dict) else ({}, f"{path.name} holds no JSON object")
 
 
 def _lines(path: Path, tail: int | None = None) -> list[dict[str, Any]]:
     """JSON objects, one a line; the first may be cut, the last half-written, and the file absent."""
     try:
-        with path.open("rb") as file:
-            file.seek(0 if tail is None else max(0, path.stat().st_size - tail))
-            return [line for text in file.read().splitlines() if isinstance(line := _parsed(text), dict)]
-    except OSError:
+        content = read_bounded(path, tail)
+    except (OSError, ValueError):
         return []
+    return [line for text in content.splitlines() if isinstance(line := _parsed(text), dict)]
 
 
 def _parsed(text: bytes) -> Any:
     try:
-        return json.loads(text)
+        return parse_json(text)
     except ValueError:
         return None
 
@@ -267,6 +296,6 @@ def _tensors(path: Path) -> "dict[str, np.ndarray]":
     from safetensors.numpy import load_file
 
     try:
-        return load_file(path)
-    except (OSError, SafetensorError):
+        return load_file(path) if path.is_file() else {}
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError):  # also types that numpy does not have
         return {}

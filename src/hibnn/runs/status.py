@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from hibnn.errors import DivergedError, GivenUpError, UserError
-from hibnn.files.atomic import read_json, write_json, writing_to
+from hibnn.files.atomic import write_json, writing_to
+from hibnn.files.reading import read_object
 
 
 class Status(StrEnum):
@@ -35,10 +36,9 @@ def host() -> str:
 def raw_status(folder: Path) -> dict[str, Any]:
     """The content of status.json, empty where there is none or it cannot be understood."""
     try:
-        content = read_json(folder / "status.json")
+        return read_object(folder / "status.json")
     except (OSError, ValueError):
         return {}
-    return content if isinstance(content, dict) else {}
 
 
 def write_status(folder: Path, status: Status, **more: Any) -> None:

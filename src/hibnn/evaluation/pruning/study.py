@@ -7,7 +7,8 @@ from typing import Any
 from hibnn.evaluation.pruning.curve import Curve
 from hibnn.evaluation.pruning.ranking import Ranking
 from hibnn.evaluation.pruning.removal import Removal
-from hibnn.files.atomic import read_json, write_json
+from hibnn.files.atomic import write_json
+from hibnn.files.reading import read_object
 
 FILE = "pruning.json"
 
@@ -48,7 +49,7 @@ def read_study(folder: Path) -> Study | None:
     """The study of a run, or None where it was not pruned."""
     if not (folder / FILE).exists():
         return None
-    content = read_json(folder / FILE)
+    content = read_object(folder / FILE)
     curves = tuple(_curve(curve) for curve in content.pop("curves"))
     return Study(**(content | {"widths": tuple(content["widths"]), "curves": curves}))
 

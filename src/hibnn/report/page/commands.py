@@ -16,7 +16,14 @@ def command_for(group: Group) -> str:
     try:
         experiment = Experiment.from_json(record.config)
         return command(experiment, sorted(member.record.seed for member in group.members))
-    except (UserError, KeyError, TypeError, AttributeError):  # options of another version, or no options at all
+    except (
+        UserError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        ValueError,
+        ArithmeticError,
+    ):  # options of another version, or no options at all
         return ""
 
 

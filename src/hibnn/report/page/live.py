@@ -15,6 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from hibnn.errors import UserError
+from hibnn.files.reading import read_bounded
 from hibnn.report.page.render import page_of
 from hibnn.runs.index import find_runs, records_below
 
@@ -59,9 +60,9 @@ def stamp(folders: Sequence[Path]) -> str:
             if not entry.name.endswith((".json", ".jsonl")):
                 continue
             try:
-                content = Path(entry.path).read_bytes() if entry.name == "status.json" else entry.stat().st_mtime_ns
-            except FileNotFoundError:
-                continue
+                content = read_bounded(Path(entry.path)) if entry.name == "status.json" else entry.stat().st_mtime_ns
+            except (OSError, ValueError) as flaw:
+                content = str(flaw)
             digest.update(f"{entry.path} {content!r}\n".encode(errors="surrogateescape"))
     return digest.hexdigest()[:16]
 

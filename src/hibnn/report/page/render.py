@@ -59,7 +59,7 @@ def page_of(records: Sequence[RunRecord], folders: Sequence[Path], live_version:
     whole = [record for record in records if record.status is not Status.DAMAGED]
     groups = in_order(group_by_setting(whole, read_outs=True))
     style, script = _asset("page.css") + method_colours(), _asset("page.js")
-    return _template().render(
+    text = _template().render(
         policy=_policy(style, script, bool(live_version)),
         style=Markup(style),
         script=Markup(script),
@@ -91,6 +91,7 @@ def page_of(records: Sequence[RunRecord], folders: Sequence[Path], live_version:
         command_for=command_for,
         css_class=charts.css_class,
     )
+    return text.encode(errors="replace").decode()  # names of files need not be UTF-8
 
 
 def explorer_data(groups: Sequence[Group]) -> list[dict[str, Any]]:
