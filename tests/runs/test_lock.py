@@ -8,10 +8,12 @@ import time
 
 import pytest
 
+from folders import write_run
 from hibnn import Experiment, Scenario, options_for, run
 from hibnn.errors import BusyError
 from hibnn.runs import lock
 from hibnn.runs.lock import run_lock
+from hibnn.runs.record import read_record
 from hibnn.runs.status import Status, raw_status, write_status
 
 HOLD = """
@@ -62,6 +64,18 @@ def test_a_run_of_another_machine_is_free_when_its_heart_has_stopped(tmp_path):
     os.utime(tmp_path / "status.json", (long_ago, long_ago))
     with run_lock(tmp_path):
         pass
+
+
+def test_a_time_in_the_future_is_no_sign_of_life(tmp_path):
+    write_status(tmp_path, Status.RUNNING, pid=1, host="another machine")
+    for ahead in (2 * lock.STILL, 1e9, 1e10):
+        os.utime(tmp_path / "status.json", (time.time() + ahead,) * 2)
+        with run_lock(tmp_path):
+            pass
+    run_folder = write_run(tmp_path / "run", status={"status": "running"})
+    os.utime(run_folder / "status.json", (time.time() + 1e10,) * 2)
+    assert read_record(run_folder).status is Status.INTERRUPTED
+    assert "no sign of life:" in read_record(run_folder).reason
 
 
 def test_the_heart_beats_while_the_lock_is_held(tmp_path, monkeypatch):

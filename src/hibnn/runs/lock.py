@@ -55,7 +55,12 @@ def _runs_on_another_machine(folder: Path) -> bool:
     owner = raw_status(folder)
     if owner.get("status") != Status.RUNNING or owner.get("host") == host():
         return False
-    return time.time() - (folder / "status.json").stat().st_mtime < STILL
+    return not is_still((folder / "status.json").stat().st_mtime)
+
+
+def is_still(touched: float) -> bool:
+    """Whether a file's time is no sign of life: long past, or so far ahead that no clock can have set it."""
+    return abs(time.time() - touched) > STILL
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hibnn.files.reading import parse_json, read_bounded, read_object
-from hibnn.runs.lock import STILL
+from hibnn.runs.lock import is_still
 from hibnn.runs.setting import plain, setting_of, words
 from hibnn.runs.status import Status
 
@@ -96,15 +96,13 @@ class RunRecord:
     @cached_property
     def status(self) -> Status:
         """What is becoming of the run; one that says it is running touches status.json every few seconds."""
-        silent = self.said is Status.RUNNING and time.time() - self.touched > STILL
-        return Status.INTERRUPTED if silent else self.said
+        return Status.INTERRUPTED if self.said is Status.RUNNING and is_still(self.touched) else self.said
 
     @property
     def reason(self) -> str:
         """Why the run is not done, as far as that is known."""
         if self.status is Status.INTERRUPTED and self.said is Status.RUNNING:
-            since = f"{datetime.fromtimestamp(self.touched, UTC):%Y-%m-%d %H:%M UTC}"
-            return f"no sign of life since {since}: the same command goes on with it"
+            return f"no sign of life{_since(self.touched)}: the same command goes on with it"
         return self.message
 
     def row(self) -> dict[str, Any]:
@@ -188,6 +186,12 @@ def read_record(folder: Path, present: Collection[str] = FILES) -> RunRecord | N
     except OSError:
         touched = 0.0
     return RunRecord(folder, config, result if said is Status.DONE else None, said, message, touched)
+
+
+def _since(touched: float) -> str:
+    """When a file was touched, if that is a time in the past."""
+    past = 0 <= touched <= time.time()
+    return f" since {datetime.fromtimestamp(touched, UTC):%Y-%m-%d %H:%M UTC}" if past else ""
 
 
 def finite(value: Any) -> float | None:
