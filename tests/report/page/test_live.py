@@ -1,6 +1,8 @@
 """A served page follows its runs, and answers nobody else."""
 
 import re
+import socket
+import struct
 import threading
 import urllib.error
 import urllib.request
@@ -11,6 +13,7 @@ import pytest
 from fabricated import fabricate
 from hibnn.cli.commands import watch
 from hibnn.errors import UserError
+from hibnn.report.page import live
 from hibnn.report.page.live import LivePage, server_of
 
 
@@ -61,3 +64,35 @@ def test_watch_prints_its_address_and_ends_cleanly_when_interrupted(tmp_path, ca
 def test_a_port_that_is_taken_is_a_sentence(tmp_path):
     with server_of(LivePage([tmp_path]), 0) as server, pytest.raises(UserError, match="choose another --port"):
         server_of(LivePage([tmp_path]), server.server_port)
+
+
+@pytest.fixture
+def served(tmp_path, monkeypatch):
+    """The port of a server that has little patience and few places."""
+    monkeypatch.setattr(live, "SECONDS_OF_SILENCE", 0.5)
+    monkeypatch.setattr(live, "MOST_CONNECTIONS", 3)
+    fabricate(tmp_path / "run", 0.9)
+    with server_of(LivePage([tmp_path]), 0) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server.server_port
+        server.shutdown()
+        thread.join()
+
+
+def test_connections_that_say_nothing_are_closed_and_more_than_a_few_at_once(served):
+    silent = [socket.create_connection(("127.0.0.1", served), timeout=30) for _ in range(6)]
+    assert [connection.recv(1) for connection in silent] == [b""] * 6
+    for connection in silent:
+        connection.close()
+    assert fetch(served, "/version")[0] == 200
+
+
+def test_a_client_that_leaves_is_not_worth_a_word(served, capfd):
+    for _ in range(3):
+        gone = socket.create_connection(("127.0.0.1", served), timeout=30)
+        gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # closes with a reset
+        gone.sendall(f"GET / HTTP/1.0\r\nHost: 127.0.0.1:{served}\r\n\r\n".encode())
+        gone.close()
+        fetch(served, "/")
+    assert capfd.readouterr().err == ""

@@ -7,12 +7,14 @@ when a run's files do, for which the page asks every few seconds.
 
 import hashlib
 import os
+import sys
 import threading
 import time
 from collections.abc import Sequence
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 from hibnn.errors import UserError
 from hibnn.files.reading import read_bounded
@@ -21,6 +23,8 @@ from hibnn.runs.index import find_runs, records_below
 
 ADDRESS = "127.0.0.1"
 NAMES = (ADDRESS, "localhost")
+SECONDS_OF_SILENCE, MOST_CONNECTIONS = 10.0, 32
+"""How long a connection may say nothing, and how many there may be; a browser opens six at most."""
 
 
 class LivePage:
@@ -67,10 +71,36 @@ def stamp(folders: Sequence[Path]) -> str:
     return digest.hexdigest()[:16]
 
 
+class BoundedServer(ThreadingHTTPServer):
+    """A server that closes connections above a number at once, and says nothing of clients that leave."""
+
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+        self.free = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        super().__init__(address, handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if self.free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self.free.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), (ConnectionError, TimeoutError)):
+            super().handle_error(request, client_address)
+
+
 def server_of(page: LivePage, port: int) -> ThreadingHTTPServer:
     """A server of a page, on the loopback address; port 0 takes any that is free."""
 
     class Handler(BaseHTTPRequestHandler):
+        timeout = SECONDS_OF_SILENCE
+
         def do_GET(self) -> None:
             host = self.headers.get("Host", "")
             if host not in {f"{name}:{self.server.server_port}" for name in NAMES}:  # pyright: ignore[reportAttributeAccessIssue]
@@ -100,7 +130,7 @@ def server_of(page: LivePage, port: int) -> ThreadingHTTPServer:
             """Requests are not worth a line each."""
 
     try:
-        return ThreadingHTTPServer((ADDRESS, port), Handler)
+        return BoundedServer((ADDRESS, port), Handler)
     except OSError as error:
         raise UserError(
             f"port {port} cannot be used ({error.strerror}): choose another --port, or 0 for any."
