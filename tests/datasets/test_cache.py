@@ -130,6 +130,25 @@ def test_a_damaged_manifest_is_refused_and_made_again(tiny, cache_folder, capsys
     assert json.loads(manifest.read_text())["found"] == "package"
 
 
+def test_a_manifest_cannot_choose_what_its_arrays_are_held_to(tiny, cache_folder):
+    recipe = tiny.recipe(tiny.source())
+    exchanged = {key: array * 0 for key, array in tiny.arrays.items()}
+    cache.write(recipe, exchanged, "regenerated", "somewhere")
+    with pytest.raises(cache.DamagedCacheError, match=r"manifest\.json"):
+        cache.read(recipe)
+    np.testing.assert_array_equal(obtain(recipe).train_x, tiny.arrays["train_x"])
+
+
+@pytest.mark.parametrize("source", [[], {}, None])
+def test_a_manifest_with_an_origin_that_is_no_word_is_damaged(tiny, cache_folder, source):
+    recipe = tiny.recipe(tiny.source())
+    obtain(recipe)
+    manifest = cache_folder / "tiny" / cache.MANIFEST
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"source": source}))
+    with pytest.raises(cache.DamagedCacheError):
+        cache.read(recipe)
+
+
 def test_arrays_without_known_sums_are_held_to_those_of_their_manifest(tiny, cache_folder):
     recipe = tiny.recipe(tiny.source(), sums={})
     obtain(recipe)

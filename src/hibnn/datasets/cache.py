@@ -53,7 +53,8 @@ def read_manifest(recipe: Recipe) -> Manifest | None:
         return None
     except (OSError, ValueError, TypeError) as error:
         raise DamagedCacheError([MANIFEST]) from error
-    if manifest.source not in ("canonical", "regenerated") or not isinstance(manifest.sums, dict):
+    # an origin that the recipe does not have would put the manifest's own sums in the place of the recipe's
+    if manifest.source not in recipe.origins() or not isinstance(manifest.sums, dict):
         raise DamagedCacheError([MANIFEST])
     return manifest
 

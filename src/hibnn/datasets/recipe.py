@@ -67,6 +67,11 @@ class Recipe:
     embedded: Source | None = None
     sums: Mapping[str, Sums] = field(default_factory=dict)
 
+    def origins(self) -> list[Origin]:
+        """What its arrays can be: those that a source delivers, or that have sums; without either, canonical."""
+        delivered: list[Origin] = [source.origin for source in self.others]
+        return ["canonical", *delivered] if self.canonical or "canonical" in self.sums or not delivered else delivered
+
     def array_shape(self, key: str) -> tuple[int, ...]:
         """The shape of one of the four arrays, with images flattened."""
         count = self.train if key.startswith("train") else self.test
