@@ -10,7 +10,9 @@ Every file is complete or absent, metrics.jsonl grows by lines, and nothing in t
 """
 
 import os
+import re
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +28,12 @@ from hibnn.runs.checkpoint import read_state, write_state
 from hibnn.runs.environment import environment
 from hibnn.runs.experiment import Experiment
 from hibnn.runs.metrics_log import MetricsLog
-from hibnn.runs.status import Status, write_status
+from hibnn.runs.status import Status, raw_status, write_status
 
 CHECKPOINT, PREVIOUS = "checkpoint.safetensors", "checkpoint.previous.safetensors"
 NEXT = ".checkpoint.part"
+OWN = re.compile(r"lock|\.(config|status)\.json\..*\.part|\.hibnn-index\.jsonl")
+"""What may be in a folder in which no run has begun."""
 STALE = (CHECKPOINT, PREVIOUS, "structure.safetensors", "predictions.safetensors", "model.safetensors")
 
 
@@ -39,6 +43,16 @@ class RunFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.log = MetricsLog(path / "metrics.jsonl")
+
+    def check_own(self) -> None:
+        """Refuse a folder with files of somebody else, which a run could overwrite or delete."""
+        with writing_to(self.path):
+            names = sorted(entry.name for entry in self.path.iterdir()) if self.path.exists() else []
+        if not names or is_run_folder(self.path):
+            return
+        foreign = [name for name in names if not OWN.fullmatch(name)]
+        if foreign:
+            raise UserError(f"{self.path} holds {foreign[0]} and is no run's folder: give --out a new or empty folder.")
 
     def finished(self, experiment: Experiment) -> dict[str, Any] | None:
         """The result if the run is done; a folder with another experiment in it, or a damaged result, is refused."""
@@ -51,6 +65,7 @@ class RunFolder:
 
     def announce(self, experiment: Experiment) -> None:
         """Make the folder of a run that waits for its turn."""
+        self.check_own()
         if not (self.path / "status.json").exists():
             with writing_to(self.path):
                 self._write_config(experiment)
@@ -116,6 +131,17 @@ class RunFolder:
         beside = {"hibnn": __version__, "experiment": experiment.digest, "changed": changed_fields(experiment)}
         content = experiment.as_json() | beside
         write_json(self.path / "config.json", content)
+
+
+def is_run_folder(folder: Path) -> bool:
+    """Whether one of the files that every run writes is there and ours; others too have a `config.json`."""
+    marks = {"config.json": {"hibnn", "experiment"}, "result.json": {"experiment", "accuracy_matrix"}}
+    for name, keys in marks.items():
+        with suppress(OSError, ValueError, TypeError):
+            if keys <= set(read_json(folder / name)):
+                return True
+    status = raw_status(folder)
+    return "message" in status and status.get("status") in list(Status)
 
 
 def _read(path: Path) -> dict[str, Any] | None:
