@@ -141,7 +141,7 @@ def test_a_disk_that_fills_up_in_mid_run_leaves_the_last_checkpoint(stopped, mon
             def refuse(*arguments, **more):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-            monkeypatch.setattr("hibnn.files.atomic.tempfile.mkstemp", refuse)
+            monkeypatch.setattr("hibnn.files.atomic.create_beside", refuse)
 
     with pytest.raises(UserError, match="is full"):
         run(experiment(), stopped, progress=Full())
