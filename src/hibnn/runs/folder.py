@@ -11,7 +11,7 @@ Every file is complete or absent, metrics.jsonl grows by lines, and nothing in t
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,13 @@ import numpy as np
 from hibnn import __version__
 from hibnn.benchmarks import Benchmark
 from hibnn.errors import UserError
-from hibnn.files.atomic import atomic_write, read_json, write_json, writing_to
+from hibnn.files.atomic import atomic_write, check_output, read_json, same_place, write_json, writing_to
 from hibnn.learners import State
 from hibnn.runs.changes import changed_fields
 from hibnn.runs.checkpoint import read_state, write_state
 from hibnn.runs.environment import environment
 from hibnn.runs.experiment import Experiment
+from hibnn.runs.lock import LOCK
 from hibnn.runs.metrics_log import MetricsLog
 from hibnn.runs.status import Status, raw_status, write_status
 
@@ -34,6 +35,7 @@ CHECKPOINT, PREVIOUS = "checkpoint.safetensors", "checkpoint.previous.safetensor
 NEXT = ".checkpoint.part"
 OWN = re.compile(r"lock|\.(config|status)\.json\..*\.part|\.hibnn-index\.jsonl")
 """What may be in a folder in which no run has begun."""
+KEPT = (".json", ".jsonl", ".safetensors", ".npy", ".toml")
 STALE = (CHECKPOINT, PREVIOUS, "structure.safetensors", "predictions.safetensors", "model.safetensors")
 
 
@@ -142,6 +144,21 @@ def is_run_folder(folder: Path) -> bool:
                 return True
     status = raw_status(folder)
     return "message" in status and status.get("status") in list(Status)
+
+
+def check_no_file_of_runs(path: Path, folders: Sequence[Path]) -> None:
+    """Refuse to write onto a file that a run, a sweep or a search keeps in one of the folders; a page there is fine."""
+    real = path.resolve()
+    below = any(folder.resolve() in real.parents for folder in folders) or is_run_folder(real.parent)
+    if below and (real.suffix in KEPT or real.name == LOCK):
+        raise UserError(f"{path} is a file of a run: name another one to write.")
+
+
+def check_no_folder_of_runs(path: Path, folders: Sequence[Path]) -> None:
+    """Refuse a folder to write into, of figures or tables, that is one of runs, or no folder."""
+    if any(same_place(path, folder) for folder in folders) or is_run_folder(path):
+        raise UserError(f"{path} is a folder of runs: name another one to write into.")
+    check_output(path / "file")
 
 
 def _read(path: Path) -> dict[str, Any] | None:
