@@ -186,6 +186,42 @@ def test_the_tables_command_writes_every_table_in_every_format(capsys, stored, t
     assert "7 runs, 1 of them unfinished." in out
 
 
+@pytest.mark.parametrize("name", ["ibnn-0/result.json", "ibnn-0/model.safetensors", "ibnn-0", ".hibnn-index.jsonl"])
+def test_a_report_is_not_written_onto_a_file_of_a_run(capsys, stored, tmp_path, name):
+    copy = shutil.copytree(stored, tmp_path / "runs")
+    (copy / ".hibnn-index.jsonl").touch()
+    before = {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()}
+    (tmp_path / "link.html").symlink_to(copy / name)
+    for out in (copy / name, tmp_path / "link.html"):
+        code, _, err = call(capsys, "report", copy, "-o", out)
+        assert (code, "is a file of a run" in err or "is a folder" in err) == (2, True)
+    assert {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()} == before
+
+
+def test_a_report_may_stand_beside_its_runs(capsys, stored, tmp_path):
+    copy = shutil.copytree(stored / "ibnn-0", tmp_path / "runs" / "ibnn-0")
+    for out in (copy / "report.html", tmp_path / "runs" / "report.html"):
+        assert call(capsys, "report", copy.parent, "-o", out)[0] == 0
+        assert out.exists()
+
+
+@pytest.mark.parametrize("command", ["figures", "tables"])
+@pytest.mark.parametrize("place", ["runs", "runs/ibnn-0", "runs/ibnn-0/result.json"])
+def test_figures_and_tables_are_not_written_into_a_folder_of_runs(capsys, stored, tmp_path, command, place):
+    shutil.copytree(stored / "ibnn-0", tmp_path / "runs" / "ibnn-0")
+    before = {path.name for path in tmp_path.rglob("*")}
+    code, _, err = call(capsys, command, tmp_path / "runs", "-o", tmp_path / place)
+    assert (code, "a folder of runs" in err or "a file is in the place of a folder" in err) == (2, True)
+    assert {path.name for path in tmp_path.rglob("*")} == before
+
+
+def test_a_pruning_curve_is_not_drawn_onto_a_file_of_a_run(capsys, stored, tmp_path):
+    copy = shutil.copytree(stored / "ibnn-0", tmp_path / "run")
+    (tmp_path / "curves.svg").symlink_to(copy / "result.json")
+    code, _, err = call(capsys, "prune", copy, "--figure", tmp_path / "curves.svg")
+    assert (code, "is a file of a run" in err, (copy / "pruning.json").exists()) == (2, True, False)
+
+
 def test_read_outs_are_kept_beside_the_run_and_become_outcomes(capsys, stored, tmp_path):
     copy = shutil.copytree(stored / "vcl-8", tmp_path / "run")
     call(capsys, "tables", copy, "-o", tmp_path / "out", "--read-out", "task")

@@ -141,7 +141,7 @@ def test_a_disk_that_fills_up_in_mid_run_leaves_the_last_checkpoint(stopped, mon
             def refuse(*arguments, **more):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-            monkeypatch.setattr("hibnn.files.atomic.tempfile.mkstemp", refuse)
+            monkeypatch.setattr("hibnn.files.atomic.create_beside", refuse)
 
     with pytest.raises(UserError, match="is full"):
         run(experiment(), stopped, progress=Full())
@@ -155,6 +155,28 @@ def test_a_folder_that_nobody_can_write_to_is_named(capsys):
         main(words)
     assert ended.value.code == 2
     assert "cannot write to /proc/sys/hibnn" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize("name", ["model.safetensors", "metrics.jsonl", ".notes.part", "status.json", "config.json"])
+def test_a_folder_with_files_of_somebody_else_is_refused_and_left_as_it_is(tmp_path, name, force):
+    (tmp_path / name).write_text('{"model_type": "theirs", "status": "ok"}')
+    with pytest.raises(UserError, match=f"holds {name} and is no run's folder: give --out a new or empty folder"):
+        run(experiment(), tmp_path, force=force)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert "theirs" in (tmp_path / name).read_text()
+
+
+def test_a_folder_that_only_a_lock_and_an_index_are_in_is_used(tmp_path, whole):
+    for name in ("lock", ".hibnn-index.jsonl", ".config.json.x7.part"):
+        (tmp_path / name).touch()
+    assert run(experiment(), tmp_path)["accuracy_matrix"] == whole
+
+
+def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path):
+    (tmp_path / "file").write_text("theirs")
+    with pytest.raises(UserError, match=r"cannot write to .*file"):
+        run(experiment(), tmp_path / "file", force=True)
 
 
 class Bomb:

@@ -41,6 +41,18 @@ def test_lists_multiply_and_the_command_lines_seeds_go_first(grid):
     assert {experiment.seed for experiment in read_sweep(grid, seeds=[7])} == {7}
 
 
+def test_a_sweep_leaves_a_folder_with_files_of_somebody_else_alone(grid, tmp_path):
+    experiments = read_sweep(grid)[:1]
+    theirs = folder_of(experiments[0], tmp_path) / "model.safetensors"
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text("theirs")
+    with ThreadPoolExecutor(1) as executor:
+        (outcome,) = sweep(experiments, tmp_path, executor, lambda outcome: None)
+    assert outcome.status == "failed"
+    assert "is no run's folder" in str(outcome.error)
+    assert [path.name for path in theirs.parent.iterdir()] == ["model.safetensors"]
+
+
 def test_a_sweep_writes_a_result_for_every_run_and_repeats_none(grid, tmp_path):
     seen = []
     experiments = read_sweep(grid, seeds=[0])

@@ -60,10 +60,7 @@ def save_model(estimator: ContinualEstimator, path: Path) -> None:
             "same": same,
         }
     )
-    try:
-        write_container(path, {"format": FORMAT, "version": VERSION}, metadata, stored)
-    except OSError as error:
-        raise UserError(f"cannot write {path} ({error.strerror}): choose another place.") from None
+    write_container(path, {"format": FORMAT, "version": VERSION}, metadata, stored)
 
 
 def load_model(path: str | Path) -> ContinualClassifier | ContinualRegressor:

@@ -10,7 +10,9 @@ Every file is complete or absent, metrics.jsonl grows by lines, and nothing in t
 """
 
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +21,21 @@ import numpy as np
 from hibnn import __version__
 from hibnn.benchmarks import Benchmark
 from hibnn.errors import UserError
-from hibnn.files.atomic import atomic_write, read_json, write_json, writing_to
+from hibnn.files.atomic import atomic_write, check_output, read_json, same_place, write_json, writing_to
 from hibnn.learners import State
 from hibnn.runs.changes import changed_fields
 from hibnn.runs.checkpoint import read_state, write_state
 from hibnn.runs.environment import environment
 from hibnn.runs.experiment import Experiment
+from hibnn.runs.lock import LOCK
 from hibnn.runs.metrics_log import MetricsLog
-from hibnn.runs.status import Status, write_status
+from hibnn.runs.status import Status, raw_status, write_status
 
 CHECKPOINT, PREVIOUS = "checkpoint.safetensors", "checkpoint.previous.safetensors"
 NEXT = ".checkpoint.part"
+OWN = re.compile(r"lock|\.(config|status)\.json\..*\.part|\.hibnn-index\.jsonl")
+"""What may be in a folder in which no run has begun."""
+KEPT = (".json", ".jsonl", ".safetensors", ".npy", ".toml")
 STALE = (CHECKPOINT, PREVIOUS, "structure.safetensors", "predictions.safetensors", "model.safetensors")
 
 
@@ -39,6 +45,16 @@ class RunFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.log = MetricsLog(path / "metrics.jsonl")
+
+    def check_own(self) -> None:
+        """Refuse a folder with files of somebody else, which a run could overwrite or delete."""
+        with writing_to(self.path):
+            names = sorted(entry.name for entry in self.path.iterdir()) if self.path.exists() else []
+        if not names or is_run_folder(self.path):
+            return
+        foreign = [name for name in names if not OWN.fullmatch(name)]
+        if foreign:
+            raise UserError(f"{self.path} holds {foreign[0]} and is no run's folder: give --out a new or empty folder.")
 
     def finished(self, experiment: Experiment) -> dict[str, Any] | None:
         """The result if the run is done; a folder with another experiment in it, or a damaged result, is refused."""
@@ -51,6 +67,7 @@ class RunFolder:
 
     def announce(self, experiment: Experiment) -> None:
         """Make the folder of a run that waits for its turn."""
+        self.check_own()
         if not (self.path / "status.json").exists():
             with writing_to(self.path):
                 self._write_config(experiment)
@@ -116,6 +133,32 @@ class RunFolder:
         beside = {"hibnn": __version__, "experiment": experiment.digest, "changed": changed_fields(experiment)}
         content = experiment.as_json() | beside
         write_json(self.path / "config.json", content)
+
+
+def is_run_folder(folder: Path) -> bool:
+    """Whether one of the files that every run writes is there and ours; others too have a `config.json`."""
+    marks = {"config.json": {"hibnn", "experiment"}, "result.json": {"experiment", "accuracy_matrix"}}
+    for name, keys in marks.items():
+        with suppress(OSError, ValueError, TypeError):
+            if keys <= set(read_json(folder / name)):
+                return True
+    status = raw_status(folder)
+    return "message" in status and status.get("status") in list(Status)
+
+
+def check_no_file_of_runs(path: Path, folders: Sequence[Path]) -> None:
+    """Refuse to write onto a file that a run, a sweep or a search keeps in one of the folders; a page there is fine."""
+    real = path.resolve()
+    below = any(folder.resolve() in real.parents for folder in folders) or is_run_folder(real.parent)
+    if below and (real.suffix in KEPT or real.name == LOCK):
+        raise UserError(f"{path} is a file of a run: name another one to write.")
+
+
+def check_no_folder_of_runs(path: Path, folders: Sequence[Path]) -> None:
+    """Refuse a folder to write into, of figures or tables, that is one of runs, or no folder."""
+    if any(same_place(path, folder) for folder in folders) or is_run_folder(path):
+        raise UserError(f"{path} is a folder of runs: name another one to write into.")
+    check_output(path / "file")
 
 
 def _read(path: Path) -> dict[str, Any] | None:

@@ -48,6 +48,8 @@ def run(
     """
     start = time.perf_counter()
     store = None if folder is None else RunFolder(folder)
+    if store is not None:
+        store.check_own()
     if store is not None and not force:
         finished = store.finished(experiment)
         if finished is not None:

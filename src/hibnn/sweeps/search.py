@@ -19,6 +19,7 @@ import torch
 from filelock import FileLock, Timeout
 
 from hibnn.errors import GivenUpError, UserError
+from hibnn.files.atomic import writing_to
 from hibnn.runs.experiment import Experiment
 from hibnn.runs.run import run
 from hibnn.sweeps.space import Problem, Range
@@ -185,7 +186,8 @@ def _distribution(part: list[Any] | Range) -> optuna.distributions.BaseDistribut
 @contextlib.contextmanager
 def exclusive(out: Path) -> Iterator[None]:
     """Only one process at a time searches in a folder; a line that a killed one left unfinished is cut off."""
-    out.mkdir(parents=True, exist_ok=True)
+    with writing_to(out):
+        out.mkdir(parents=True, exist_ok=True)
     lock = FileLock(out / "lock")
     try:
         lock.acquire(timeout=0)

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from pathlib import Path
 
 import numpy as np
 import pyarrow
@@ -9,6 +10,7 @@ import pytest
 from pyarrow import parquet
 
 from hibnn.cli.commands import fit, inspect, predict
+from hibnn.cli.main import main
 from hibnn.errors import UserError
 from hibnn.estimators import load_model
 from hibnn.estimators.tables.reading import TableFile, rows_in_memory
@@ -59,6 +61,53 @@ def test_two_files_are_learned_in_turn_and_a_third_is_answered(model, tmp_path, 
     assert description["task_inference"] == "density"
     assert 0 < description["inference_parameters"] < description["parameters"]
     assert (tmp_path / "neurons.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize("link", [False, True])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "predict january.csv --model m.hibnn -o OUT:january.csv",
+        "predict january.csv --model m.hibnn -o OUT:m.hibnn",
+        "export m.hibnn --onnx OUT:m.hibnn",
+        "inspect m.hibnn --picture OUT:m.hibnn",
+        "fit january.csv --target churned --model OUT:january.csv",
+    ],
+)
+def test_a_file_that_is_read_is_not_written(model, january, tmp_path, monkeypatch, capsys, words, link):
+    monkeypatch.chdir(tmp_path)
+    command, name = words.split(" OUT:")[0].split(), words.split(":")[1]
+    out = "link.png" if link or command[0] == "inspect" else f"./{name}"
+    if out == "link.png":
+        (tmp_path / out).symlink_to(name)
+    before = model.read_bytes(), january.read_bytes()
+    with pytest.raises(SystemExit) as ended:
+        main([*command, out])
+    assert ended.value.code == 2
+    assert f"{Path(out)} is a file to be read: name another one to write." in capsys.readouterr().err
+    assert (model.read_bytes(), january.read_bytes()) == before
+
+
+@pytest.mark.parametrize("place", ["folder", "january.csv/below", "protected"])
+@pytest.mark.parametrize(
+    "words", ["predict january.csv --model m.hibnn -o", "export m.hibnn --onnx", "inspect m.hibnn --picture"]
+)
+def test_a_place_that_cannot_be_written_ends_every_command(model, tmp_path, monkeypatch, capsys, words, place):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder.png").mkdir()
+    (tmp_path / "protected.png").touch(mode=0o444)
+    with pytest.raises(SystemExit) as ended:
+        main([*words.split(), f"{place}.png"])
+    captured = capsys.readouterr()
+    assert (ended.value.code, captured.out) == (2, "")
+    assert captured.err.startswith(f"hibnn: cannot write to {place}.png")
+    assert captured.err.count("\n") == 1
+
+
+def test_predictions_go_down_a_pipe(model, january, capfd):
+    predict.main([str(january), "--model", str(model), "-o", "/dev/stdout"])
+    lines = capfd.readouterr().out.splitlines()
+    assert (lines[0], len(lines)) == ("label,probability,uncertainty,epistemic,task", 121)
 
 
 def test_rows_like_none_of_the_tasks_are_marked(model, tmp_path):

@@ -8,6 +8,7 @@ import torch
 import tyro
 
 from hibnn.estimators import load_model
+from hibnn.files.atomic import check_output
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +30,7 @@ class ExportArguments:
 def main(arguments: list[str]) -> int:
     """Load, shrink, write."""
     parsed = tyro.cli(ExportArguments, prog="hibnn export", args=arguments)
+    check_output(parsed.onnx, parsed.model)
     torch.set_num_threads(1)
     estimator = load_model(parsed.model)
     if parsed.prediction is not None:

@@ -11,6 +11,7 @@ from hibnn.errors import UserError
 from hibnn.progress import Bar
 from hibnn.report.gallery import draw_all
 from hibnn.report.style import save_figure
+from hibnn.runs.folder import check_no_folder_of_runs
 from hibnn.runs.index import records_below
 
 
@@ -30,6 +31,7 @@ def main(arguments: list[str]) -> int:
     parsed = tyro.cli(FiguresArguments, prog="hibnn figures", args=arguments)
     if not parsed.runs:
         raise UserError("name at least one folder with runs.")
+    check_no_folder_of_runs(parsed.out, parsed.runs)
     runs = records_below(parsed.runs)
     if not runs:
         raise UserError(f"there are no runs below {', '.join(map(str, parsed.runs))}.")

@@ -13,6 +13,7 @@ from hibnn.estimators import ContinualClassifier, ContinualRegressor
 from hibnn.estimators.tables.encoding import Unknown
 from hibnn.estimators.tables.reading import rows_in_memory
 from hibnn.estimators.tables.table_model import TableModel, begin, teach
+from hibnn.files.atomic import check_output
 from hibnn.tasks import TaskInferenceName
 
 
@@ -52,6 +53,7 @@ class FitArguments:
 def main(arguments: list[str]) -> int:
     """Learn, judge on rows held out, write the model."""
     parsed = tyro.cli(FitArguments, prog="hibnn fit", args=arguments)
+    check_output(parsed.model, parsed.file)
     rows = rows_in_memory(parsed.file) if parsed.rows_at_once is None else parsed.rows_at_once
     if rows < 20:
         raise UserError(f"rows-at-once must be at least 20, not {rows}.")

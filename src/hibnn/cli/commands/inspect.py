@@ -11,7 +11,9 @@ from rich.table import Table
 
 from hibnn.estimators import load_model
 from hibnn.estimators.pictures import model_figure
+from hibnn.files.atomic import check_output
 from hibnn.report.figures import save_figure
+from hibnn.report.style import format_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +31,9 @@ class InspectArguments:
 def main(arguments: list[str]) -> int:
     """Print what is known as a table or as JSON."""
     parsed = tyro.cli(InspectArguments, prog="hibnn inspect", args=arguments)
+    if parsed.picture is not None:
+        format_of(parsed.picture)
+        check_output(parsed.picture, parsed.model)
     known = describe(parsed.model)
     if parsed.json:
         print(json_module.dumps(known, indent=2))

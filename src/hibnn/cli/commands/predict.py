@@ -16,7 +16,7 @@ from hibnn.estimators import ContinualRegressor
 from hibnn.estimators.tables.encoding import Unknown
 from hibnn.estimators.tables.reading import rows_in_memory
 from hibnn.estimators.tables.table_model import TableModel
-from hibnn.files.atomic import atomic_write
+from hibnn.files.atomic import atomic_write, check_output
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +42,7 @@ class PredictArguments:
 def main(arguments: list[str]) -> int:
     """Write label, probability, uncertainty and task (or prediction and standard deviations) for each row."""
     parsed = tyro.cli(PredictArguments, prog="hibnn predict", args=arguments)
+    check_output(parsed.out, parsed.file, parsed.model)
     torch.set_num_threads(1)
     model = TableModel.load(parsed.model)
     with atomic_write(parsed.out) as temporary, temporary.open("w", newline="") as file:

@@ -11,10 +11,12 @@ from rich.table import Table
 from hibnn.errors import UserError
 from hibnn.evaluation.pruning import GRID, Ranking, Removal
 from hibnn.evaluation.pruning.study import Study, write_study
+from hibnn.files.atomic import check_output
 from hibnn.progress import Bar
 from hibnn.report.figures.pruning import pruning_curves
 from hibnn.report.series import pruning_studies
 from hibnn.report.style import format_of, save_figure
+from hibnn.runs.folder import check_no_file_of_runs
 from hibnn.runs.pruning import check_prunable, prune_run
 from hibnn.runs.record import read_record
 
@@ -51,6 +53,8 @@ def main(arguments: list[str]) -> int:
         raise UserError("the --percentages begin with 0, the whole network, and none exceeds 100.")
     if parsed.figure is not None:
         format_of(parsed.figure)
+        check_output(parsed.figure)
+        check_no_file_of_runs(parsed.figure, parsed.runs)
     for folder in parsed.runs:
         check_prunable(folder)
     torch.set_num_threads(parsed.threads)

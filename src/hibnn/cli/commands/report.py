@@ -8,7 +8,9 @@ import tyro
 from rich.console import Console
 
 from hibnn.errors import UserError
+from hibnn.files.atomic import check_output
 from hibnn.report.page import write_page
+from hibnn.runs.folder import check_no_file_of_runs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +28,8 @@ def main(arguments: list[str]) -> int:
     parsed = tyro.cli(ReportArguments, prog="hibnn report", args=arguments)
     if not parsed.runs:
         raise UserError("name at least one folder with runs.")
+    check_output(parsed.out)
+    check_no_file_of_runs(parsed.out, parsed.runs)
     with Console(stderr=True).status("reading runs"):
         count = write_page(parsed.runs, parsed.out)
     print(f"{parsed.out}: {count} run{'s' * (count != 1)}, {parsed.out.stat().st_size / 1e6:.2f} MB.")

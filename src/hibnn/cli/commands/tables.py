@@ -17,6 +17,7 @@ from hibnn.report.names import has_several_heads
 from hibnn.report.tables.comparison import comparison_table
 from hibnn.report.tables.published import TABLES
 from hibnn.report.tables.table import WRITERS
+from hibnn.runs.folder import check_no_folder_of_runs
 from hibnn.runs.groups import group_by_setting
 from hibnn.runs.index import records_below
 from hibnn.runs.readout import stored_read_out
@@ -44,6 +45,7 @@ def main(arguments: list[str]) -> int:
     parsed = tyro.cli(TablesArguments, prog="hibnn tables", args=arguments)
     if not parsed.runs:
         raise UserError("name at least one folder with runs.")
+    check_no_folder_of_runs(parsed.out, parsed.runs)
     records = records_below(parsed.runs)
     runs = [record for record in records if record.status is not Status.DAMAGED]
     if parsed.read_out is not None:
