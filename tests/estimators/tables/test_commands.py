@@ -2,6 +2,10 @@
 
 import csv
 import json
+import subprocess
+import sys
+import threading
+import time
 
 import numpy as np
 import pyarrow
@@ -12,6 +16,7 @@ from hibnn.cli.commands import fit, inspect, predict
 from hibnn.errors import UserError
 from hibnn.estimators import load_model
 from hibnn.estimators.tables.reading import TableFile, rows_in_memory
+from hibnn.estimators.tables.table_model import teach
 
 QUICK = ["--epochs", "3", "--quiet"]
 
@@ -154,3 +159,28 @@ def test_what_contradicts_the_model_is_refused(january, model, tmp_path):
     with pytest.raises(UserError, match="unknown task"):
         predict.main([str(january), "--model", str(model), "-o", str(tmp_path / "o.csv"), "--task", "tusk"])
     assert not (tmp_path / "o.csv").exists()
+
+
+def test_a_second_fit_waits_for_the_first_and_learns_on_top_of_it(january, tmp_path, monkeypatch, capsys):
+    path, february = tmp_path / "m.hibnn", write(tmp_path / "february.csv", seed=1)
+    monkeypatch.setattr(fit, "PATIENCE", 0.05)
+    second = threading.Thread(target=fit.main, args=([str(february), "--model", str(path), *QUICK],))
+
+    def slow(*words):
+        second.start()
+        time.sleep(0.5)
+        monkeypatch.setattr(fit, "teach", teach)
+        return teach(*words)
+
+    monkeypatch.setattr(fit, "teach", slow)
+    fit.main([str(january), "--target", "churned", "--model", str(path), *QUICK])
+    second.join()
+    assert [task.experiences for task in load_model(path).model_.tasks] == [2]
+    assert "is being taught by another process: waiting" in capsys.readouterr().err
+
+
+def test_the_lock_of_a_fit_that_was_killed_holds_nobody_up(january, tmp_path, capsys):
+    code = "from hibnn.cli.commands.fit import *; import os; model_lock(Path('m.hibnn')).__enter__(); os._exit(9)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path).returncode == 9
+    fit.main([str(january), "--target", "churned", "--model", str(tmp_path / "m.hibnn"), *QUICK])
+    assert "waiting" not in capsys.readouterr().err

@@ -1,11 +1,15 @@
 """`hibnn fit`: teach a model one more file of one's own, and write it back."""
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import torch
 import tyro
+from filelock import FileLock, Timeout
 from rich.console import Console
 
 from hibnn.errors import UserError
@@ -14,6 +18,9 @@ from hibnn.estimators.tables.encoding import Unknown
 from hibnn.estimators.tables.reading import rows_in_memory
 from hibnn.estimators.tables.table_model import TableModel, begin, teach
 from hibnn.tasks import TaskInferenceName
+
+PATIENCE = 2.0
+"""Seconds of silence before a command that waits for another one says so."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,13 +63,35 @@ def main(arguments: list[str]) -> int:
     if rows < 20:
         raise UserError(f"rows-at-once must be at least 20, not {rows}.")
     torch.set_num_threads(1)
-    model = known_model(parsed) if parsed.model.exists() else new_model(parsed, rows)
-    model.estimator.set_params(epochs=parsed.epochs, verbose=not parsed.quiet)
-    taught = teach(model, parsed.file, parsed.task, parsed.unknown, rows)
-    taught.save(parsed.model)
+    with model_lock(parsed.model):
+        model = known_model(parsed) if parsed.model.exists() else new_model(parsed, rows)
+        model.estimator.set_params(epochs=parsed.epochs, verbose=not parsed.quiet)
+        taught = teach(model, parsed.file, parsed.task, parsed.unknown, rows)
+        taught.save(parsed.model)
     if not parsed.quiet:
         Console(stderr=True).print(summary(taught, parsed.model), highlight=False)
     return 0
+
+
+@contextmanager
+def model_lock(path: Path) -> Iterator[None]:
+    """Hold the model during the block, so that a second `hibnn fit` goes on from what the first has written.
+
+    The operating system takes the lock back from a process that dies; the empty file it may leave means nothing.
+    """
+    lock = FileLock(path.parent / f".{path.name}.lock")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire(timeout=PATIENCE)
+    except Timeout:
+        print(f"hibnn: {path} is being taught by another process: waiting until it is done.", file=sys.stderr)
+        lock.acquire()
+    except OSError as error:
+        raise UserError(f"cannot write {path} ({error.strerror}): choose another place.") from None
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def known_model(parsed: FitArguments) -> TableModel:
