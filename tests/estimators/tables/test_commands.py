@@ -75,10 +75,8 @@ def test_rows_like_none_of_the_tasks_are_marked(model, tmp_path):
         assert [row["ood"] for row in csv.DictReader(file)] == ["False", "True"]
 
 
-def test_wide_files_are_read_in_fewer_rows(january, tmp_path):
-    assert rows_in_memory(january) == 50_000
-    (tmp_path / "wide.csv").write_text(",".join(f"c{number}" for number in range(2000)) + "\n" + "1," * 1999 + "1\n")
-    assert rows_in_memory(tmp_path / "wide.csv") == 4_000
+def test_wide_files_are_read_in_fewer_rows():
+    assert [rows_in_memory(columns) for columns in (4, 2000, 1_000_000)] == [50_000, 4_000, 100]
 
 
 def test_the_kinds_of_files_say_the_same(january, model, tmp_path):
@@ -130,7 +128,6 @@ WRONG = {
     "target.csv": (b"age,plan,visits\n30,pro,1\n30,pro,1\n", "lacks the target column"),
     "gap.csv": (b"age,plan,visits,churned\n30,pro,1,yes\n30,pro,1,\n", "no value in some rows"),
     "words.csv": (b"age,plan,visits,churned\nold,pro,1,yes\nyoung,pro,1,no\n", "cannot be read"),
-    "labels.csv": (b"age,plan,visits,churned\n30,pro,1,1\n30,pro,1,0\n", "the labels are"),
     "gigantic.csv": (b"age,plan,visits,churned\n1e200,pro,1,yes\n30,pro,1,no\n", "nothing above 1e"),
 }
 

@@ -50,7 +50,7 @@ class FitArguments:
     models only)"""
     rows_at_once: int | None = None
     """rows in memory; a longer file is learned as experiences of one task; by default 50,000, fewer with more than 160
-    columns"""
+    columns (a column of words counts once for each word)"""
     seed: int = 0
     """of a new model"""
     quiet: bool = False
@@ -59,12 +59,12 @@ class FitArguments:
 def main(arguments: list[str]) -> int:
     """Learn, judge on rows held out, write the model."""
     parsed = tyro.cli(FitArguments, prog="hibnn fit", args=arguments)
-    rows = rows_in_memory(parsed.file) if parsed.rows_at_once is None else parsed.rows_at_once
-    if rows < 20:
-        raise UserError(f"rows-at-once must be at least 20, not {rows}.")
+    if parsed.rows_at_once is not None and parsed.rows_at_once < 20:
+        raise UserError(f"rows-at-once must be at least 20, not {parsed.rows_at_once}.")
     torch.set_num_threads(1)
     with model_lock(parsed.model):
-        model = known_model(parsed) if parsed.model.exists() else new_model(parsed, rows)
+        model = known_model(parsed) if parsed.model.exists() else new_model(parsed)
+        rows = parsed.rows_at_once or rows_in_memory(len(model.encoder.names))
         model.estimator.set_params(epochs=parsed.epochs, verbose=not parsed.quiet)
         taught = teach(model, parsed.file, parsed.task, parsed.unknown, rows)
         taught.save(parsed.model)
@@ -106,11 +106,11 @@ def known_model(parsed: FitArguments) -> TableModel:
     return model
 
 
-def new_model(parsed: FitArguments, rows: int) -> TableModel:
+def new_model(parsed: FitArguments) -> TableModel:
     """An untaught model as the command line describes it."""
     kind = ContinualRegressor if parsed.regression else ContinualClassifier
     estimator = kind(parsed.method, task_inference=parsed.task_inference, random_state=parsed.seed)
-    return begin(parsed.file, parsed.target, parsed.drop, estimator, rows)
+    return begin(parsed.file, parsed.target, parsed.drop, estimator)
 
 
 def summary(model: TableModel, path: Path) -> str:
