@@ -2,6 +2,10 @@
 
 import csv
 import json
+import subprocess
+import sys
+import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +18,7 @@ from hibnn.cli.main import main
 from hibnn.errors import UserError
 from hibnn.estimators import load_model
 from hibnn.estimators.tables.reading import TableFile, rows_in_memory
+from hibnn.estimators.tables.table_model import teach
 
 QUICK = ["--epochs", "3", "--quiet"]
 
@@ -119,10 +124,8 @@ def test_rows_like_none_of_the_tasks_are_marked(model, tmp_path):
         assert [row["ood"] for row in csv.DictReader(file)] == ["False", "True"]
 
 
-def test_wide_files_are_read_in_fewer_rows(january, tmp_path):
-    assert rows_in_memory(january) == 50_000
-    (tmp_path / "wide.csv").write_text(",".join(f"c{number}" for number in range(2000)) + "\n" + "1," * 1999 + "1\n")
-    assert rows_in_memory(tmp_path / "wide.csv") == 4_000
+def test_wide_files_are_read_in_fewer_rows():
+    assert [rows_in_memory(columns) for columns in (4, 2000, 1_000_000)] == [50_000, 4_000, 100]
 
 
 def test_the_kinds_of_files_say_the_same(january, model, tmp_path):
@@ -174,7 +177,6 @@ WRONG = {
     "target.csv": (b"age,plan,visits\n30,pro,1\n30,pro,1\n", "lacks the target column"),
     "gap.csv": (b"age,plan,visits,churned\n30,pro,1,yes\n30,pro,1,\n", "no value in some rows"),
     "words.csv": (b"age,plan,visits,churned\nold,pro,1,yes\nyoung,pro,1,no\n", "cannot be read"),
-    "labels.csv": (b"age,plan,visits,churned\n30,pro,1,1\n30,pro,1,0\n", "the labels are"),
     "gigantic.csv": (b"age,plan,visits,churned\n1e200,pro,1,yes\n30,pro,1,no\n", "nothing above 1e"),
 }
 
@@ -203,3 +205,28 @@ def test_what_contradicts_the_model_is_refused(january, model, tmp_path):
     with pytest.raises(UserError, match="unknown task"):
         predict.main([str(january), "--model", str(model), "-o", str(tmp_path / "o.csv"), "--task", "tusk"])
     assert not (tmp_path / "o.csv").exists()
+
+
+def test_a_second_fit_waits_for_the_first_and_learns_on_top_of_it(january, tmp_path, monkeypatch, capsys):
+    path, february = tmp_path / "m.hibnn", write(tmp_path / "february.csv", seed=1)
+    monkeypatch.setattr(fit, "PATIENCE", 0.05)
+    second = threading.Thread(target=fit.main, args=([str(february), "--model", str(path), *QUICK],))
+
+    def slow(*words):
+        second.start()
+        time.sleep(0.5)
+        monkeypatch.setattr(fit, "teach", teach)
+        return teach(*words)
+
+    monkeypatch.setattr(fit, "teach", slow)
+    fit.main([str(january), "--target", "churned", "--model", str(path), *QUICK])
+    second.join()
+    assert [task.experiences for task in load_model(path).model_.tasks] == [2]
+    assert "is being taught by another process: waiting" in capsys.readouterr().err
+
+
+def test_the_lock_of_a_fit_that_was_killed_holds_nobody_up(january, tmp_path, capsys):
+    code = "from hibnn.cli.commands.fit import *; import os; model_lock(Path('m.hibnn')).__enter__(); os._exit(9)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path).returncode == 9
+    fit.main([str(january), "--target", "churned", "--model", str(tmp_path / "m.hibnn"), *QUICK])
+    assert "waiting" not in capsys.readouterr().err

@@ -1,11 +1,15 @@
 """`hibnn fit`: teach a model one more file of one's own, and write it back."""
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import torch
 import tyro
+from filelock import FileLock, Timeout
 from rich.console import Console
 
 from hibnn.errors import UserError
@@ -15,6 +19,9 @@ from hibnn.estimators.tables.reading import rows_in_memory
 from hibnn.estimators.tables.table_model import TableModel, begin, teach
 from hibnn.files.atomic import check_output
 from hibnn.tasks import TaskInferenceName
+
+PATIENCE = 2.0
+"""Seconds of silence before a command that waits for another one says so."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +51,7 @@ class FitArguments:
     models only)"""
     rows_at_once: int | None = None
     """rows in memory; a longer file is learned as experiences of one task; by default 50,000, fewer with more than 160
-    columns"""
+    columns (a column of words counts once for each word)"""
     seed: int = 0
     """of a new model"""
     quiet: bool = False
@@ -54,17 +61,39 @@ def main(arguments: list[str]) -> int:
     """Learn, judge on rows held out, write the model."""
     parsed = tyro.cli(FitArguments, prog="hibnn fit", args=arguments)
     check_output(parsed.model, parsed.file)
-    rows = rows_in_memory(parsed.file) if parsed.rows_at_once is None else parsed.rows_at_once
-    if rows < 20:
-        raise UserError(f"rows-at-once must be at least 20, not {rows}.")
+    if parsed.rows_at_once is not None and parsed.rows_at_once < 20:
+        raise UserError(f"rows-at-once must be at least 20, not {parsed.rows_at_once}.")
     torch.set_num_threads(1)
-    model = known_model(parsed) if parsed.model.exists() else new_model(parsed, rows)
-    model.estimator.set_params(epochs=parsed.epochs, verbose=not parsed.quiet)
-    taught = teach(model, parsed.file, parsed.task, parsed.unknown, rows)
-    taught.save(parsed.model)
+    with model_lock(parsed.model):
+        model = known_model(parsed) if parsed.model.exists() else new_model(parsed)
+        rows = parsed.rows_at_once or rows_in_memory(len(model.encoder.names))
+        model.estimator.set_params(epochs=parsed.epochs, verbose=not parsed.quiet)
+        taught = teach(model, parsed.file, parsed.task, parsed.unknown, rows)
+        taught.save(parsed.model)
     if not parsed.quiet:
         Console(stderr=True).print(summary(taught, parsed.model), highlight=False)
     return 0
+
+
+@contextmanager
+def model_lock(path: Path) -> Iterator[None]:
+    """Hold the model during the block, so that a second `hibnn fit` goes on from what the first has written.
+
+    The operating system takes the lock back from a process that dies; the empty file it may leave means nothing.
+    """
+    lock = FileLock(path.parent / f".{path.name}.lock")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire(timeout=PATIENCE)
+    except Timeout:
+        print(f"hibnn: {path} is being taught by another process: waiting until it is done.", file=sys.stderr)
+        lock.acquire()
+    except OSError as error:
+        raise UserError(f"cannot write {path} ({error.strerror}): choose another place.") from None
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def known_model(parsed: FitArguments) -> TableModel:
@@ -79,11 +108,11 @@ def known_model(parsed: FitArguments) -> TableModel:
     return model
 
 
-def new_model(parsed: FitArguments, rows: int) -> TableModel:
+def new_model(parsed: FitArguments) -> TableModel:
     """An untaught model as the command line describes it."""
     kind = ContinualRegressor if parsed.regression else ContinualClassifier
     estimator = kind(parsed.method, task_inference=parsed.task_inference, random_state=parsed.seed)
-    return begin(parsed.file, parsed.target, parsed.drop, estimator, rows)
+    return begin(parsed.file, parsed.target, parsed.drop, estimator)
 
 
 def summary(model: TableModel, path: Path) -> str:

@@ -43,6 +43,8 @@ def main(arguments: list[str]) -> int:
     """Write label, probability, uncertainty and task (or prediction and standard deviations) for each row."""
     parsed = tyro.cli(PredictArguments, prog="hibnn predict", args=arguments)
     check_output(parsed.out, parsed.file, parsed.model)
+    if parsed.rows_at_once is not None and parsed.rows_at_once < 1:
+        raise UserError(f"rows-at-once must be positive, not {parsed.rows_at_once}.")
     torch.set_num_threads(1)
     model = TableModel.load(parsed.model)
     with atomic_write(parsed.out) as temporary, temporary.open("w", newline="") as file:
@@ -59,7 +61,8 @@ def main(arguments: list[str]) -> int:
 
 def predictions(model: TableModel, parsed: PredictArguments) -> Iterator[tuple[list[str], Any]]:
     """The header and the rows of the predictions, a bounded number of rows at a time."""
-    for table in model.file(parsed.file).batches(parsed.rows_at_once or rows_in_memory(parsed.file)):
+    at_once = parsed.rows_at_once or rows_in_memory(len(model.encoder.names))
+    for table in model.file(parsed.file).batches(at_once):
         x = model.encoder.encode(table, parsed.unknown)
         header, rows = predicted(model, x, parsed.task)
         if parsed.ood is not None:

@@ -16,7 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hibnn.errors import UserError
+from hibnn.estimators.scaling import LARGEST
 
+MOST_COLUMNS = 5000
+"""Encoded columns; the first layer has a distribution of weights for each."""
 MOST_WORDS = 1000
 """A column with more is a name or an identifier, of which nothing can be learned."""
 Unknown = Literal["refuse", "ignore"]
@@ -67,8 +70,19 @@ class Encoder:
                 if name != target and name not in dropped:
                     count_column(found.setdefault(name, ColumnStatistics()), name, table[name])
         if not found:
-            raise UserError("the table has no column besides the target to learn from.")
-        return cls(target, tuple(describe(name, statistics) for name, statistics in found.items()))
+            raise UserError("the table has no column besides the target to learn from, or no rows.")
+        encoder = cls(target, tuple(describe(name, statistics) for name, statistics in found.items()))
+        encoder.check_width()
+        return encoder
+
+    def check_width(self) -> None:
+        """Refuse more encoded columns than fit into memory, with the column to leave out first."""
+        if len(self.names) > MOST_COLUMNS:
+            widest = max(self.columns, key=lambda column: len(column.names))
+            raise UserError(
+                f"the columns become {len(self.names)} numbers a row, and {MOST_COLUMNS} is the most: leave some out, "
+                f"such as {widest.name!r}, which becomes {len(widest.names)} (--drop {widest.name})."
+            )
 
     @property
     def text(self) -> tuple[str, ...]:
@@ -122,6 +136,7 @@ def count_column(statistics: ColumnStatistics, name: str, values: Any) -> None:
             )
     elif types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind):
         numbers = as_numbers(values)
+        check_numbers(numbers, f"column {name!r}")
         known = numbers[~np.isnan(numbers)]
         statistics.total += float(known.sum())
         statistics.count += len(known)
@@ -148,6 +163,7 @@ def encode_column(column: Column, values: Any, unknown: Unknown) -> NDArray[np.f
             numbers = as_numbers(values)
         except (ValueError, TypeError):
             raise UserError(f"column {column.name!r} held numbers before and holds words now: correct it.") from None
+        check_numbers(numbers, f"column {column.name!r}")
         gaps = np.isnan(numbers)
         filled = np.where(gaps, column.mean, numbers)
         return np.column_stack([filled, gaps]) if column.indicator else filled[:, None]
@@ -171,3 +187,13 @@ def as_numbers(values: Any) -> NDArray[np.float64]:
         return values.cast(pyarrow.float64()).to_numpy(zero_copy_only=False).astype(np.float64)
     except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError) as error:
         raise ValueError(str(error)) from None
+
+
+def check_numbers(numbers: NDArray[np.float64], what: str) -> None:
+    """Refuse infinite and gigantic numbers, which are nearly always codes for something missing."""
+    largest = np.abs(numbers[~np.isnan(numbers)]).max(initial=0.0)
+    if largest > LARGEST:
+        raise UserError(
+            f"{what} holds {largest:g}, and nothing above {LARGEST:g} can be learned from: correct it, or leave the "
+            "cell empty."
+        )

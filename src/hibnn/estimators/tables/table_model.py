@@ -16,13 +16,12 @@ from numpy.typing import NDArray
 from hibnn.errors import UserError
 from hibnn.estimators import ContinualClassifier, ContinualRegressor, load_model
 from hibnn.estimators.tables.encoding import Encoder, Unknown
-from hibnn.estimators.tables.reading import MOST_NUMBERS, TableFile, column_names
+from hibnn.estimators.tables.reading import MOST_NUMBERS, TableFile, column_names, rows_in_memory
+from hibnn.estimators.tables.target import Classes, all_labels, raw_labels, real_targets
 from hibnn.evaluation.metrics import expected_calibration_error, negative_log_likelihood
 
 HELD_OUT_EVERY = 10
 MOST_HELD_OUT = 20_000
-MOST_CLASSES = 1000
-"""A target with more different values is taken for a number that should be regressed."""
 Estimator = ContinualClassifier | ContinualRegressor
 
 
@@ -54,12 +53,18 @@ class TableModel:
         return isinstance(self.estimator, ContinualRegressor)
 
     def file(self, path: Path) -> TableFile:
-        """A file whose columns are to be read as the model knows them."""
-        target = (self.encoder.target,) if self.regression else ()
-        return TableFile(path, self.encoder.text, self.encoder.numbers + target)
+        """A file whose columns are to be read as the model knows them, without its target."""
+        return TableFile(path, self.encoder.text, self.encoder.numbers, only=self.encoder.text + self.encoder.numbers)
+
+    def examples(self, path: Path) -> TableFile:
+        """A file with its target."""
+        file, target = self.file(path), self.encoder.target
+        if self.regression:
+            return replace(file, numbers=(*file.numbers, target), only=(*file.only, target))
+        return replace(file, labels=target, only=(*file.only, target))
 
 
-def begin(path: Path, target: str | None, dropped: tuple[str, ...], estimator: Estimator, rows: int) -> TableModel:
+def begin(path: Path, target: str | None, dropped: tuple[str, ...], estimator: Estimator) -> TableModel:
     """An untaught model whose encoder fits this file: every column but the target and those dropped is an input."""
     names = column_names(path)
     if target is None:
@@ -67,20 +72,24 @@ def begin(path: Path, target: str | None, dropped: tuple[str, ...], estimator: E
     for name in (target, *dropped):
         if name not in names:
             raise UserError(f"{path} has no column {name!r}; it has {', '.join(names[:20])}.")
-    return TableModel(estimator, Encoder.learn(TableFile(path).batches(rows), target, dropped), {})
+    # the target is left out, so that it need not be of the type that its first rows suggest
+    inputs = TableFile(path, only=tuple(name for name in names if name not in (target, *dropped)))
+    if not inputs.only:
+        raise UserError(f"{path} has no column besides the target to learn from.")
+    return TableModel(estimator, Encoder.learn(inputs.batches(rows_in_memory(len(names))), target), {})
 
 
 def teach(model: TableModel, path: Path, task: str | None, unknown: Unknown, rows: int) -> TableModel:
     """The model after one more file, learned as experiences of at most `rows` rows."""
-    classes = None if model.regression else classes_of(model, path, rows)
+    classes = {} if model.regression else classes_of(model, path, rows)
     held: list[tuple[NDArray[Any], NDArray[Any]]] = []
     taught = 0
-    for x, y in examples(model, path, unknown, rows):
-        out = np.arange(len(x)) % HELD_OUT_EVERY == HELD_OUT_EVERY - 1
+    for x, y in examples(model, path, classes, unknown, rows):
+        out = held_out(y, model.regression)
         if isinstance(model.estimator, ContinualRegressor):
             model.estimator.partial_fit(x[~out], y[~out], task)
         else:
-            model.estimator.partial_fit(x[~out], y[~out], task, classes=classes)
+            model.estimator.partial_fit(x[~out], y[~out], task, classes=sorted(set(classes.values())))
         taught += int((~out).sum())
         held.append((x[out], y[out]))
         # only the latest held-out rows are kept, and at least those of the last experience
@@ -93,37 +102,32 @@ def teach(model: TableModel, path: Path, task: str | None, unknown: Unknown, row
     return replace(model, judged={"task": name, "file": path.name, "rows": taught} | judged)
 
 
-def examples(model: TableModel, path: Path, unknown: Unknown, rows: int) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+def held_out(y: NDArray[Any], regression: bool) -> NDArray[np.bool_]:
+    """Every tenth row, but none of a class that no other row would teach."""
+    out = np.arange(len(y)) % HELD_OUT_EVERY == HELD_OUT_EVERY - 1
+    return out if regression else out & np.isin(y, y[~out])
+
+
+def examples(
+    model: TableModel, path: Path, classes: Classes, unknown: Unknown, rows: int
+) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
     """Encoded inputs and targets, a bounded number of rows at a time."""
-    for table in model.file(path).batches(rows):
-        yield model.encoder.encode(table, unknown), targets(model, table)
+    file, target = model.examples(path), model.encoder.target
+    for table in file.batches(rows):
+        x = model.encoder.encode(table, unknown)
+        if model.regression:
+            yield x, real_targets(table, target)
+        else:
+            labels = raw_labels(table, target, file.spelt).to_pylist()
+            yield x, np.array([classes[label] for label in labels])
 
 
-def targets(model: TableModel, table: Any) -> NDArray[Any]:
-    """The target column; a row without a target is refused."""
-    name = model.encoder.target
-    if name not in table.column_names:
-        raise UserError(f"the table lacks the target column {name!r}.")
-    column = table[name]
-    if column.null_count:
-        raise UserError(f"the target column {name!r} has no value in some rows: leave those rows out.")
-    values = np.array(column.to_pylist())
-    # classes that are whole numbers come as real ones from a CSV file
-    whole = values.dtype.kind == "f" and not model.regression and np.equal(np.mod(values, 1), 0).all()
-    return values.astype(np.int64) if whole else values
-
-
-def classes_of(model: TableModel, path: Path, rows: int) -> list[Any]:
+def classes_of(model: TableModel, path: Path, rows: int) -> Classes:
     """All classes of a file, so that its first experience knows of those to come."""
-    found: set[Any] = set()
-    for table in model.file(path).batches(rows):
-        found |= set(targets(model, table).tolist())
-        if len(found) > MOST_CLASSES:
-            raise UserError(
-                f"the target {model.encoder.target!r} has more than {MOST_CLASSES} different values: "
-                "if it is a number to predict, begin the model with --regression."
-            )
-    return sorted(found)
+    file, target = model.examples(path), model.encoder.target
+    columns = (raw_labels(table, target, file.spelt) for table in file.batches(rows))
+    known = getattr(model.estimator, "classes_", np.array([])).tolist()
+    return all_labels(columns, target, file.spelt, known)
 
 
 def judge(estimator: Estimator, held: list[tuple[NDArray[Any], NDArray[Any]]], task: Any) -> dict[str, float]:
