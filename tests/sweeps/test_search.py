@@ -1,8 +1,12 @@
 import json
+import os
+import signal
 import tomllib
 from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
+from threading import Thread
 
 import pytest
+from processes import metrics, wait_for
 
 from hibnn import UserError
 from hibnn.cli.main import main
@@ -105,12 +109,44 @@ def test_a_trial_that_fails_is_entered_with_its_reason_and_counts(problem, tmp_p
     assert [trial.state.name for trial in open_study(tmp_path, problem).trials] == ["FAIL"] * 2
 
 
-def test_a_trial_whose_worker_died_is_entered_as_failed(problem, tmp_path, monkeypatch):
+def test_a_trial_whose_worker_died_is_tried_again_and_can_be_the_best(problem, tmp_path, monkeypatch):
+    def die_at_first(experiment, out, number, prune):
+        tried.append(number)
+        if number == 1 and tried.count(1) < 3:
+            raise BrokenExecutor
+        return (0.9 if number == 1 else 0.1), False, None
+
+    tried = []
+    monkeypatch.setattr(module, "run_trial", die_at_first)
+    assert find(problem, 3, tmp_path, workers=2).number == 1
+    assert sorted(tried) == [0, 1, 1, 1, 2]
+
+
+def test_a_trial_of_a_killed_process_goes_on_from_its_checkpoint(problem, tmp_path):
+    def kill_at_checkpoint():
+        wait_for(lambda: list(tmp_path.glob("trials/*/checkpoint.previous.safetensors")))
+        (folder,) = (tmp_path / "trials").iterdir()
+        first.append(metrics(folder)[0])
+        os.kill(json.loads((folder / "status.json").read_text())["pid"], signal.SIGKILL)
+
+    first = []
+    problem.fixed.update(epochs=60, tasks=3)
+    killer = Thread(target=kill_at_checkpoint)
+    killer.start()
+    with engines.engine("local", 1, None) as (executor, _):
+        best = search(problem, 1, tmp_path, executor)
+    killer.join()
+    (folder,) = (tmp_path / "trials").iterdir()
+    assert best.value == json.loads((folder / "result.json").read_text())["acc"]
+    assert metrics(folder)[0] == first[0]  # its seconds, too: it was not learned again
+
+
+def test_a_trial_whose_workers_die_again_and_again_is_entered_as_failed(problem, tmp_path, monkeypatch):
     def die(*arguments):
         raise BrokenExecutor
 
     monkeypatch.setattr(module, "run_trial", die)
-    with pytest.raises(UserError, match="its worker died"):
+    with pytest.raises(UserError, match="its worker died 4 times"):
         find(problem, 1, tmp_path)
 
 
