@@ -6,7 +6,6 @@ from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
 from threading import Thread
 
 import pytest
-from processes import metrics, wait_for
 
 from hibnn import UserError
 from hibnn.cli.main import main
@@ -15,6 +14,7 @@ from hibnn.sweeps import engines
 from hibnn.sweeps import search as module
 from hibnn.sweeps.search import JOURNAL, Reporter, open_study, search
 from hibnn.sweeps.space import Range, read_problem
+from processes import metrics, wait_for
 
 TEXT = """
 seeds = [100, 101]
@@ -213,12 +213,38 @@ def test_ranges_are_whole_where_both_ends_are(problem):
         ("width = ", "alpha = ", "unknown option of finetune 'alpha'"),
         ("[space]", "[spaces]", "'spaces' is neither"),
         ("[5, 10, 20]", "[5, 0]", "width must be positive"),
+        ("[5, 10, 20]", "[5, 0, 20]", "width must be positive"),
+        ("[5, 10, 20]", '[5, "ten", 20, 30, 40]', "width must be a whole number, not 'ten'"),
+        ("low = 16", 'low = "a"', "batch_size must be a list"),
+        ("log = true", 'log = "yes"', "learning_rate must be a list"),
+        ("high = 1e-1", "high = inf", "learning_rate must be a list"),
+        ("[space]", '[space]\nevaluate_on = ["test"]', "validation data"),
+        ("[fixed]", "fixed = 3\n[spaces]", "must have a"),
+        ("[100, 101]", "[100, -1]", "a seed must not be negative"),
     ],
 )
 def test_a_problem_that_makes_no_sense_is_refused_before_anything_runs(tmp_path, old, new, hint):
     (tmp_path / "bad.toml").write_text(TEXT.replace(old, new))
     with pytest.raises(UserError, match=hint):
         read_problem(tmp_path / "bad.toml")
+
+
+def test_a_middle_value_that_is_no_good_is_refused_before_anything_runs(tmp_path):
+    (tmp_path / "wide.toml").write_text(TEXT.replace("low = 16, high = 64", "low = 1, high = 2.5"))
+    with pytest.raises(UserError, match="batch-size must be a whole number"):
+        read_problem(tmp_path / "wide.toml")
+    assert Range(1, 4).samples == [1, 2, 4]
+
+
+@pytest.mark.usefixtures("instant")
+@pytest.mark.parametrize("line", ["garbage", "{}", "3", '{"op_code": 99, "worker_id": "a"}'])
+def test_a_damaged_journal_is_refused_in_a_sentence(problem, tmp_path, line):
+    find(problem, 2, tmp_path)
+    journal = tmp_path / JOURNAL
+    first, *others = journal.read_text().splitlines()
+    journal.write_text("\n".join([first, line, *others, ""]))
+    with pytest.raises(UserError, match=r"study\.jsonl is damaged"):
+        find(problem, 3, tmp_path)
 
 
 def test_the_command_writes_the_best_setting_as_a_preset(tmp_path, capsys, monkeypatch):

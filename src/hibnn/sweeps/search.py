@@ -169,11 +169,18 @@ class Reporter:
 def _load(out: Path) -> optuna.Study:
     """The study of a folder's journal, as any process may open it."""
     journal = out / JOURNAL
-    storage = JournalStorage(JournalFileBackend(str(journal)))
     pruner = optuna.pruners.MedianPruner()
-    return optuna.create_study(
-        storage=storage, study_name="search", direction="maximize", load_if_exists=True, pruner=pruner
-    )
+    try:
+        storage = JournalStorage(JournalFileBackend(str(journal)))
+        study = optuna.create_study(
+            storage=storage, study_name="search", direction="maximize", load_if_exists=True, pruner=pruner
+        )
+        study.get_trials(deepcopy=False)
+        return study
+    except OSError:
+        raise
+    except Exception as error:  # optuna takes the lines of its journal as they come
+        raise UserError(f"{journal} is damaged ({type(error).__name__}): choose another --out.") from error
 
 
 def _proposals(study: optuna.Study, problem: Problem, sampler: SamplerName, count: int) -> Iterator[Trial]:

@@ -97,8 +97,8 @@ def _preset(problem: Problem, chosen: dict[str, Any]) -> dict[str, Any]:
     """The content of a preset file: every option that the search fixed or found."""
     own = vars(problem.experiment(chosen).options)
     options = {name: value for name, value in (problem.fixed | chosen).items() if name in own}
-    head = {name: problem.fixed[name] for name in ("method", "dataset", "scenario")}
-    return {**head, "preset": problem.fixed.get("preset", "default"), "options": options}
+    head = {name: (problem.fixed | chosen)[name] for name in ("method", "dataset", "scenario")}
+    return {**head, "preset": (problem.fixed | chosen).get("preset", "default"), "options": options}
 
 
 def _words(chosen: dict[str, Any]) -> str:
