@@ -5,6 +5,9 @@ called, so that `hibnn --help` need not wait for torch.
 """
 
 import importlib
+import io
+import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -49,8 +52,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words  # anywhere in the line, for every command
     words = [word for word in words if word != "--debug"]
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that knows ASCII alone shows question marks
     try:
         code = dispatch(load_plugins(words))
+        sys.stdout.flush()
+    except (BrokenPipeError, SystemExit) as ended:  # rich makes a SystemExit of a broken pipe
+        if isinstance(ended, SystemExit) and not isinstance(ended.__context__, BrokenPipeError):
+            raise
+        code = _without_reader()
     except UserError as error:
         code = _report(str(error), 2, debug)
     except Interruption as interruption:
@@ -85,6 +96,12 @@ def dispatch(words: list[str]) -> int:
     if words[0] not in COMMANDS:
         raise unknown("command", words[0], COMMANDS)
     return importlib.import_module(f"hibnn.cli.commands.{words[0]}").main(words[1:])
+
+
+def _without_reader() -> int:
+    """End as `hibnn runs | head` should: the interpreter must not find the pipe broken when it flushes at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 128 + signal.SIGPIPE
 
 
 def _report(sentence: str, code: int, debug: bool) -> int:

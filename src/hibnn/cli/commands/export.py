@@ -7,6 +7,7 @@ from typing import Literal
 import torch
 import tyro
 
+from hibnn.cli.arguments import parse
 from hibnn.estimators import load_model
 
 
@@ -28,7 +29,7 @@ class ExportArguments:
 
 def main(arguments: list[str]) -> int:
     """Load, shrink, write."""
-    parsed = tyro.cli(ExportArguments, prog="hibnn export", args=arguments)
+    parsed = parse(ExportArguments, "export", arguments)
     torch.set_num_threads(1)
     estimator = load_model(parsed.model)
     if parsed.prediction is not None:

@@ -8,6 +8,7 @@ import torch
 import tyro
 from rich.console import Console
 
+from hibnn.cli.arguments import parse
 from hibnn.errors import UserError
 from hibnn.estimators import ContinualClassifier, ContinualRegressor
 from hibnn.estimators.tables.encoding import Unknown
@@ -51,7 +52,7 @@ class FitArguments:
 
 def main(arguments: list[str]) -> int:
     """Learn, judge on rows held out, write the model."""
-    parsed = tyro.cli(FitArguments, prog="hibnn fit", args=arguments)
+    parsed = parse(FitArguments, "fit", arguments)
     rows = rows_in_memory(parsed.file) if parsed.rows_at_once is None else parsed.rows_at_once
     if rows < 20:
         raise UserError(f"rows-at-once must be at least 20, not {rows}.")

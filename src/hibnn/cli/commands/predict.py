@@ -11,6 +11,7 @@ import torch
 import tyro
 from torch import Tensor
 
+from hibnn.cli.arguments import parse
 from hibnn.errors import UserError
 from hibnn.estimators import ContinualRegressor
 from hibnn.estimators.tables.encoding import Unknown
@@ -41,7 +42,7 @@ class PredictArguments:
 
 def main(arguments: list[str]) -> int:
     """Write label, probability, uncertainty and task (or prediction and standard deviations) for each row."""
-    parsed = tyro.cli(PredictArguments, prog="hibnn predict", args=arguments)
+    parsed = parse(PredictArguments, "predict", arguments)
     torch.set_num_threads(1)
     model = TableModel.load(parsed.model)
     with atomic_write(parsed.out) as temporary, temporary.open("w", newline="") as file:
