@@ -78,7 +78,18 @@ def changed(flag, value):
         ([*RUN, "--granularity", "batch:0"], "unknown granularity"),
         ([*RUN, "--ood", "mnist"], "same size"),
         ([*RUN, "--seed", "-1"], "negative"),
-        ([*RUN, "--threads", "0"], "threads"),
+        ([*RUN, "--threads", "0"], "--threads must be at least 1, not 0"),
+        (["evaluate", "x", "--scenario", "task", "--threads", "0"], "--threads must be at least 1, not 0"),
+        (["prune", "x", "--threads", "-1"], "--threads must be at least 1, not -1"),
+        (["bench", "--threads", "0"], "--threads must be at least 1, not 0"),
+        (["bench", "--rounds", "0"], "--rounds must be at least 1, not 0"),
+        (["search", "x.toml", "--workers", "0"], "--workers must be at least 1, not 0"),
+        (["bench", "--rounds", "x"], "error parsing --rounds: invalid literal for int() with base 10: 'x'; 'hibnn b"),
+        (["bench", "--nope"], "unrecognized options: --nope; 'hibnn bench --help' lists what can be said."),
+        (["predict", "x"], "missing from hibnn predict: --model PATH, -o PATH, --out PATH; 'hibnn predict --help'"),
+        (["search", "x", "--sampler", "y"], "Expected one of ('random', 'tpe'); 'hibnn search --help'"),
+        (["data", "x"], "unrecognized options: x; 'hibnn data --help'"),
+        ([*RUN, "--device", "x"], "invalid choice 'x' for argument '--device'"),
         (["rum"], "did you mean 'run'"),
         (["run", "--method", "joint"], "--dataset is missing"),
     ],
@@ -92,6 +103,35 @@ def test_what_the_user_can_put_right_is_one_sentence_with_exit_code_2(capsys, tm
     assert len(err.strip().splitlines()) == 1
     assert not folder.exists()
     assert not out
+
+
+def process(words, **variables):
+    environment = {**os.environ, "COLUMNS": "70", **variables}
+    return subprocess.run([sys.executable, "-m", "hibnn", *words], env=environment, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
+def test_a_wrong_word_is_one_sentence_in_any_terminal(encoding):
+    ended = process(["predict", "x"], PYTHONIOENCODING=encoding)
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("hibnn: missing from hibnn predict: --model PATH, -o PATH, --out PATH; ")
+    assert ended.stderr.count("\n") == 1
+
+
+def test_a_terminal_that_knows_ascii_alone_shows_question_marks(tmp_path):
+    (tmp_path / "own.py").write_text("print('3 ± 1')", encoding="utf-8")
+    ended = process(["--plugin", str(tmp_path / "own.py"), "--version"], PYTHONIOENCODING="ascii", LC_ALL="C")
+    assert ended.stdout == "3 ? 1\n"
+    assert "registers nothing" in ended.stderr
+
+
+@pytest.mark.parametrize("words", [["methods"], ["methods", "--markdown"], ["--help"]])
+def test_a_reader_that_goes_away_ends_the_command_quietly(words):
+    command = [sys.executable, "-m", "hibnn", *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as started:
+        started.stdout.close()
+        assert started.stderr.read() == b""
+    assert started.returncode == 141
 
 
 def test_a_folder_that_cannot_be_written_is_refused_before_training(capsys, tmp_path):

@@ -1,6 +1,9 @@
 import json
+import os
+import signal
 import tomllib
 from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
+from threading import Thread
 
 import pytest
 
@@ -11,6 +14,7 @@ from hibnn.sweeps import engines
 from hibnn.sweeps import search as module
 from hibnn.sweeps.search import JOURNAL, Reporter, open_study, search
 from hibnn.sweeps.space import Range, read_problem
+from processes import metrics, wait_for
 
 TEXT = """
 seeds = [100, 101]
@@ -105,12 +109,44 @@ def test_a_trial_that_fails_is_entered_with_its_reason_and_counts(problem, tmp_p
     assert [trial.state.name for trial in open_study(tmp_path, problem).trials] == ["FAIL"] * 2
 
 
-def test_a_trial_whose_worker_died_is_entered_as_failed(problem, tmp_path, monkeypatch):
+def test_a_trial_whose_worker_died_is_tried_again_and_can_be_the_best(problem, tmp_path, monkeypatch):
+    def die_at_first(experiment, out, number, prune):
+        tried.append(number)
+        if number == 1 and tried.count(1) < 3:
+            raise BrokenExecutor
+        return (0.9 if number == 1 else 0.1), False, None
+
+    tried = []
+    monkeypatch.setattr(module, "run_trial", die_at_first)
+    assert find(problem, 3, tmp_path, workers=2).number == 1
+    assert sorted(tried) == [0, 1, 1, 1, 2]
+
+
+def test_a_trial_of_a_killed_process_goes_on_from_its_checkpoint(problem, tmp_path):
+    def kill_at_checkpoint():
+        wait_for(lambda: list(tmp_path.glob("trials/*/checkpoint.previous.safetensors")))
+        (folder,) = (tmp_path / "trials").iterdir()
+        first.append(metrics(folder)[0])
+        os.kill(json.loads((folder / "status.json").read_text())["pid"], signal.SIGKILL)
+
+    first = []
+    problem.fixed.update(epochs=60, tasks=3)
+    killer = Thread(target=kill_at_checkpoint)
+    killer.start()
+    with engines.engine("local", 1, None) as (executor, _):
+        best = search(problem, 1, tmp_path, executor)
+    killer.join()
+    (folder,) = (tmp_path / "trials").iterdir()
+    assert best.value == json.loads((folder / "result.json").read_text())["acc"]
+    assert metrics(folder)[0] == first[0]  # its seconds, too: it was not learned again
+
+
+def test_a_trial_whose_workers_die_again_and_again_is_entered_as_failed(problem, tmp_path, monkeypatch):
     def die(*arguments):
         raise BrokenExecutor
 
     monkeypatch.setattr(module, "run_trial", die)
-    with pytest.raises(UserError, match="its worker died"):
+    with pytest.raises(UserError, match="its worker died 4 times"):
         find(problem, 1, tmp_path)
 
 
@@ -177,12 +213,38 @@ def test_ranges_are_whole_where_both_ends_are(problem):
         ("width = ", "alpha = ", "unknown option of finetune 'alpha'"),
         ("[space]", "[spaces]", "'spaces' is neither"),
         ("[5, 10, 20]", "[5, 0]", "width must be positive"),
+        ("[5, 10, 20]", "[5, 0, 20]", "width must be positive"),
+        ("[5, 10, 20]", '[5, "ten", 20, 30, 40]', "width must be a whole number, not 'ten'"),
+        ("low = 16", 'low = "a"', "batch_size must be a list"),
+        ("log = true", 'log = "yes"', "learning_rate must be a list"),
+        ("high = 1e-1", "high = inf", "learning_rate must be a list"),
+        ("[space]", '[space]\nevaluate_on = ["test"]', "validation data"),
+        ("[fixed]", "fixed = 3\n[spaces]", "must have a"),
+        ("[100, 101]", "[100, -1]", "a seed must not be negative"),
     ],
 )
 def test_a_problem_that_makes_no_sense_is_refused_before_anything_runs(tmp_path, old, new, hint):
     (tmp_path / "bad.toml").write_text(TEXT.replace(old, new))
     with pytest.raises(UserError, match=hint):
         read_problem(tmp_path / "bad.toml")
+
+
+def test_a_middle_value_that_is_no_good_is_refused_before_anything_runs(tmp_path):
+    (tmp_path / "wide.toml").write_text(TEXT.replace("low = 16, high = 64", "low = 1, high = 2.5"))
+    with pytest.raises(UserError, match="batch-size must be a whole number"):
+        read_problem(tmp_path / "wide.toml")
+    assert Range(1, 4).samples == [1, 2, 4]
+
+
+@pytest.mark.usefixtures("instant")
+@pytest.mark.parametrize("line", ["garbage", "{}", "3", '{"op_code": 99, "worker_id": "a"}'])
+def test_a_damaged_journal_is_refused_in_a_sentence(problem, tmp_path, line):
+    find(problem, 2, tmp_path)
+    journal = tmp_path / JOURNAL
+    first, *others = journal.read_text().splitlines()
+    journal.write_text("\n".join([first, line, *others, ""]))
+    with pytest.raises(UserError, match=r"study\.jsonl is damaged"):
+        find(problem, 3, tmp_path)
 
 
 def test_the_command_writes_the_best_setting_as_a_preset(tmp_path, capsys, monkeypatch):

@@ -189,6 +189,12 @@ def test_quick_replaces_what_a_method_has_and_leaves_out_what_it_has_not(tmp_pat
     assert {experiment.seed for experiment in read_sweep(path, seeds=[8], quick=True)} == {8}
 
 
+def test_quick_refuses_a_number_of_tasks_that_is_none(tmp_path):
+    (tmp_path / "bad.toml").write_text(GRID.replace("tasks = 2", 'tasks = "two"') + "[quick]\ntasks = 1\n")
+    with pytest.raises(UserError, match="tasks must be a whole number, not 'two'"):
+        read_sweep(tmp_path / "bad.toml", quick=True)
+
+
 def test_quick_needs_its_table(grid):
     with pytest.raises(UserError, match=r"has no \[quick\] table"):
         read_sweep(grid, quick=True)
@@ -216,11 +222,19 @@ def test_a_sweep_that_makes_no_sense_is_refused(grid, capsys, words, hint):
         (GRID.replace("[0, 1]", "[0, 1.5]"), r"seeds must be a whole number, not 1\.5"),
         (GRID.replace("[0, 1]", "3"), "seeds must be a list, not 3"),
         ("grid = 3", "no runs"),
+        ("grid = []", "no runs"),
+        (GRID.replace("[[grid]]", "[grid]"), "no runs"),
+        (GRID.replace("[0, 1]", "[]"), "seeds of .* are an empty list"),
+        (GRID.replace("epochs = 1", "epochs = []"), "epochs is an empty list"),
+        (GRID.replace('"split-digits"', '[["split-digits"]]'), "dataset must be a word"),
+        (GRID.replace('["finetune", "joint"]', "{ a = 1 }"), "method must be a word"),
+        (f'{GRID}preset = "self.toml"', "self.toml leads back to itself"),
+        (f'{GRID}preset = "child.toml"', "names a preset file nowhere.toml that does not exist"),
         (f'{GRID}name = "x"', "option of finetune 'name'"),
         (f"quick = 3\n{GRID}", r"no \[quick\] table"),
         (f'{GRID}[quick]\ntasks = "2"', "tasks must be a whole number"),
-        (GRID.replace('"split-digits"', "5"), "unknown data set '5'"),
-        (GRID.replace('["finetune", "joint"]', "5"), "unknown method '5'"),
+        (GRID.replace('"split-digits"', "5"), "dataset must be a word, not 5"),
+        (GRID.replace('["finetune", "joint"]', "5"), "method must be a word, not 5"),
         (f"{GRID}preset = 5", "unknown preset '5'"),
         (GRID.replace("epochs = 1", "epochs = true"), "epochs must be a whole number, not True"),
         (f'{GRID}evaluate_on = "validaton"', "did you mean 'validation'"),
@@ -230,7 +244,10 @@ def test_a_sweep_that_makes_no_sense_is_refused(grid, capsys, words, hint):
         ),
     ],
 )
-def test_a_file_that_makes_no_sense_is_refused_in_a_sentence(tmp_path, text, hint):
+def test_a_file_that_makes_no_sense_is_refused_in_a_sentence(tmp_path, monkeypatch, text, hint):
+    monkeypatch.chdir(tmp_path)
+    for name, other in (("self", "self"), ("child", "nowhere")):
+        (tmp_path / f"{name}.toml").write_text(f'method = "finetune"\npreset = "{other}.toml"\n')
     path = tmp_path / "bad.toml"
     path.write_text(text)
     with pytest.raises(UserError, match=hint):

@@ -6,6 +6,8 @@ called, so that `hibnn --help` need not wait for torch.
 
 import importlib
 import io
+import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -49,12 +51,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point of `hibnn`: exit code 0 when done, 2 for what the user can put right, 1 for our own faults."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # names of files need not be text
+        if isinstance(
+            stream, io.TextIOWrapper
+        ):  # names of files need not be text, nor need a terminal know more than ASCII
             stream.reconfigure(errors="backslashreplace")
     debug = "--debug" in words  # anywhere in the line, for every command
     words = [word for word in words if word != "--debug"]
     try:
         code = dispatch(load_plugins(words))
+        sys.stdout.flush()
+    except (BrokenPipeError, SystemExit) as ended:  # rich makes a SystemExit of a broken pipe
+        if isinstance(ended, SystemExit) and not isinstance(ended.__context__, BrokenPipeError):
+            raise
+        code = _without_reader()
     except UserError as error:
         code = _report(str(error), 2, debug)
     except Interruption as interruption:
@@ -89,6 +98,12 @@ def dispatch(words: list[str]) -> int:
     if words[0] not in COMMANDS:
         raise unknown("command", words[0], COMMANDS)
     return importlib.import_module(f"hibnn.cli.commands.{words[0]}").main(words[1:])
+
+
+def _without_reader() -> int:
+    """End as `hibnn runs | head` should: the interpreter must not find the pipe broken when it flushes at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 128 + signal.SIGPIPE
 
 
 def _report(sentence: str, code: int, debug: bool) -> int:

@@ -24,13 +24,19 @@ from hibnn.learners.network import NetworkOptions
 from hibnn.learners.registry import find_method
 
 
-def preset(name: str, method: Method, traits: Traits, scenario: Scenario = Scenario.TASK) -> dict[str, Any]:
+def preset(
+    name: str,
+    method: Method,
+    traits: Traits,
+    scenario: Scenario = Scenario.TASK,
+    above: tuple[Path, ...] = (),
+) -> dict[str, Any]:
     """The options in which a preset differs from the method's own defaults.
 
-    `name` is "default", "paper", or the path of a preset file.
+    `name` is "default", "paper", or the path of a preset file; `above` are the files that led to it.
     """
     if str(name).endswith(".toml"):
-        return _from_file(Path(name), method, traits, scenario)
+        return _from_file(Path(name), method, traits, scenario, above)
     if name not in ("default", "paper"):
         raise unknown("preset", str(name), ("default", "paper"))
     return (method.paper if name == "paper" else method.default)(traits, scenario)
@@ -59,10 +65,17 @@ def new_options(method: Method, values: Any) -> NetworkOptions:
     return method.options(**values)
 
 
-def _from_file(path: Path, method: Method, traits: Traits, scenario: Scenario) -> dict[str, Any]:
+def _from_file(
+    path: Path, method: Method, traits: Traits, scenario: Scenario, above: tuple[Path, ...]
+) -> dict[str, Any]:
+    if path.resolve() in above:
+        raise UserError(f"the preset {path} leads back to itself: let it name 'default', 'paper' or another file.")
+    if above and not path.exists():
+        raise UserError(f"{above[-1]} names a preset file {path} that does not exist.")
     content = read_toml(path)
     if content.get("method") != method.name:
         raise UserError(f"{path} is a preset for {content.get('method', 'no method')}, not for {method.name}.")
     values = content.get("options", {})
     new_options(method, values)  # refuses wrong names and values before anything runs
-    return preset(content.get("preset", "default"), method, traits, scenario) | values
+    below = preset(content.get("preset", "default"), method, traits, scenario, (*above, path.resolve()))
+    return below | values

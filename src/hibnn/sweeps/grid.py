@@ -39,13 +39,15 @@ def read_sweep(path: Path, seeds: Sequence[int] = (), quick: bool = False) -> li
         if name not in ("seeds", "grid", "quick"):
             raise unknown(f"name in {path}:", name, ("seeds", "[[grid]]", "[quick]"))
     grids = content.get("grid")
-    if not isinstance(grids, list) or not all(isinstance(grid, dict) for grid in grids):
+    if not isinstance(grids, list) or not grids or not all(isinstance(grid, dict) for grid in grids):
         raise UserError(f"{path} describes no runs: it needs at least one [[grid]] table.")
     changes = content.get("quick", {})
     if not isinstance(changes, dict) or (quick and not changes):
         raise UserError(f"{path} has no [quick] table, which --quick needs.")
     own_seeds = checked("seeds", (changes if quick else content).get("seeds", content.get("seeds", [0])), Seeds)
-    cells = [cell for grid in grids for cell in _product(grid)]
+    if not own_seeds:
+        raise UserError(f"the seeds of {path} are an empty list: name at least one, or leave them out.")
+    cells = [cell for grid in grids for cell in _product(path, grid)]
     _check_quick(path, changes, cells)
     if quick:
         cells = [_quicker(cell, changes) for cell in cells]
@@ -69,8 +71,11 @@ def folder_of(experiment: Experiment, out: Path) -> Path:
     return out / "-".join((*words, experiment.digest[:8]))
 
 
-def _product(grid: dict[str, Any]) -> Iterable[dict[str, Any]]:
+def _product(path: Path, grid: dict[str, Any]) -> Iterable[dict[str, Any]]:
     lists = {name: value if isinstance(value, list) else [value] for name, value in grid.items()}
+    for name, values in lists.items():
+        if not values:
+            raise UserError(f"{name} is an empty list in {path}: give at least one value, or leave it out.")
     return (dict(zip(lists, values, strict=True)) for values in product(*lists.values()))
 
 
@@ -78,6 +83,7 @@ def _check_whole(cell: dict[str, Any]) -> None:
     for required in ("method", "dataset", "scenario"):
         if required not in cell:
             raise UserError(f"a grid must name its {required}.")
+        checked(required, cell[required], str)
 
 
 def _check_quick(path: Path, changes: dict[str, Any], cells: Sequence[dict[str, Any]]) -> None:
@@ -97,6 +103,7 @@ def _quicker(cell: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     """A cell with the changes that make sense for its method and data set."""
     known = _names(cell)
     wanted = {name: value for name, value in changes.items() if name in known}
-    if "tasks" in wanted and wanted["tasks"] >= cell.get("tasks", len(find_benchmark(cell["dataset"]).sizes)):
+    own = checked("tasks", cell.get("tasks"), int | None) or len(find_benchmark(cell["dataset"]).sizes)
+    if "tasks" in wanted and wanted["tasks"] >= own:
         del wanted["tasks"]
     return cell | wanted

@@ -8,6 +8,7 @@ With `tpe`, a trial is given up after a task if its accuracy so far is below the
 """
 
 import contextlib
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from hibnn.files.atomic import writing_to
 from hibnn.runs.experiment import Experiment
 from hibnn.runs.run import run
 from hibnn.sweeps.space import Problem, Range
-from hibnn.sweeps.sweep import folder_of
+from hibnn.sweeps.sweep import DEATHS, folder_of, one_is_suspect
 
 try:
     import optuna
@@ -51,6 +52,14 @@ class TrialOutcome:
     error: str | None = None
 
 
+@dataclass
+class Attempt:
+    """A trial on its way, and how many workers have died of it."""
+
+    trial: Trial
+    deaths: int = 0
+
+
 def search(
     problem: Problem,
     trials: int,
@@ -64,17 +73,26 @@ def search(
     """Run trials until there are so many, those of earlier calls included, and return the best."""
     with exclusive(out):
         study = open_study(out, problem, sampler)
-        proposals = _proposals(study, problem, sampler, trials)
-        pending: dict[Future[Any], Trial] = {}
+        proposals = map(Attempt, _proposals(study, problem, sampler, trials))
+        again: deque[Attempt] = deque()
+        pending: dict[Future[Any], Attempt] = {}
         while True:
-            while len(pending) < workers and (trial := next(proposals, None)) is not None:
+            while not pending or (len(pending) < workers and not one_is_suspect([*pending.values(), *again])):
+                attempt = again.popleft() if again else next(proposals, None)
+                if attempt is None:
+                    break
+                trial = attempt.trial
                 arguments = (problem.experiment(trial.params, SEED), out, trial.number, sampler == "tpe")
-                pending[executor.submit(run_trial, *arguments)] = trial
+                pending[executor.submit(run_trial, *arguments)] = attempt
             if not pending:
                 break
             for future in wait(pending, return_when=FIRST_COMPLETED).done:
-                trial = pending.pop(future)
-                accuracy, pruned, error = _outcome(future)
+                attempt = pending.pop(future)
+                outcome = _outcome(future, attempt)
+                if outcome is None:
+                    again.append(attempt)
+                    continue
+                trial, (accuracy, pruned, error) = attempt.trial, outcome
                 tell(study, trial, accuracy, pruned, error)
                 on_done(TrialOutcome(trial.number, trial.params, accuracy, pruned, error))
         return best_trial(study)
@@ -124,11 +142,14 @@ def run_trial(experiment: Experiment, out: Path, number: int, prune: bool) -> tu
         return None, False, f"{type(error).__name__}: {error}"
 
 
-def _outcome(future: Future[Any]) -> tuple[float | None, bool, str | None]:
+def _outcome(future: Future[Any], attempt: Attempt) -> tuple[float | None, bool, str | None] | None:
+    """What became of a trial, or None if it is to go on from its checkpoint in another worker."""
     try:
         return future.result()
     except Exception as error:  # `run_trial` raises nothing: its worker died
-        return None, False, f"its worker died ({type(error).__name__})"
+        attempt.deaths += 1
+        sentence = f"its worker died {attempt.deaths} times ({type(error).__name__})"
+        return None if attempt.deaths < DEATHS else (None, False, sentence)
 
 
 class Reporter:
@@ -149,11 +170,18 @@ class Reporter:
 def _load(out: Path) -> optuna.Study:
     """The study of a folder's journal, as any process may open it."""
     journal = out / JOURNAL
-    storage = JournalStorage(JournalFileBackend(str(journal)))
     pruner = optuna.pruners.MedianPruner()
-    return optuna.create_study(
-        storage=storage, study_name="search", direction="maximize", load_if_exists=True, pruner=pruner
-    )
+    try:
+        storage = JournalStorage(JournalFileBackend(str(journal)))
+        study = optuna.create_study(
+            storage=storage, study_name="search", direction="maximize", load_if_exists=True, pruner=pruner
+        )
+        study.get_trials(deepcopy=False)
+        return study
+    except OSError:
+        raise
+    except Exception as error:  # optuna takes the lines of its journal as they come
+        raise UserError(f"{journal} is damaged ({type(error).__name__}): choose another --out.") from error
 
 
 def _proposals(study: optuna.Study, problem: Problem, sampler: SamplerName, count: int) -> Iterator[Trial]:

@@ -14,6 +14,7 @@ All runs of a search are judged on validation data.
 
 import hashlib
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,12 @@ class Range:
     @property
     def whole(self) -> bool:
         return isinstance(self.low, int) and isinstance(self.high, int)
+
+    @property
+    def samples(self) -> list[float]:
+        """Both ends, and the middle."""
+        middle = (self.low + self.high) // 2 if self.whole else (self.low + self.high) / 2
+        return [self.low, middle, self.high]
 
 
 @dataclass(frozen=True)
@@ -65,12 +72,12 @@ def read_problem(path: Path) -> Problem:
     """A problem from its file; everything in it is checked before anything runs."""
     content = read_toml(path)
     strange = content.keys() - {"seeds", "fixed", "space"}
-    if strange or not content.get("fixed") or not content.get("space"):
-        wrong = f"'{min(strange)}' is neither" if strange else "one is missing"
+    if strange or not all(content.get(name) and isinstance(content[name], dict) for name in ("fixed", "space")):
+        wrong = f"'{min(strange)}' is neither" if strange else "one is missing or no table"
         raise UserError(f"{path} must have a [fixed] and a [space] table, and may have seeds: {wrong}.")
     fixed, space = content["fixed"], {name: _part(path, name, value) for name, value in content["space"].items()}
-    if fixed.get("evaluate_on", "validation") != "validation":
-        raise UserError(f"{path} asks for {fixed['evaluate_on']} data: a search is judged on validation data.")
+    if fixed.get("evaluate_on", "validation") != "validation" or "evaluate_on" in space:
+        raise UserError(f"{path} has an evaluate_on of its own: a search is judged on validation data.")
     both = fixed.keys() & space.keys()
     if both:
         raise UserError(f"{path} both fixes and searches {min(both)}.")
@@ -79,25 +86,30 @@ def read_problem(path: Path) -> Problem:
         raise UserError(f"{path} fixes {lists[0]} to a list: move it to [space], or give one value.")
     seeds = checked("seeds", content.get("seeds", FRESH_SEEDS), tuple[int, ...])
     problem = Problem(path.stem, fixed, space, seeds)
-    for end in (0, -1):
-        chosen = {name: _end(part, end) for name, part in space.items()}
-        for seed in (0, *seeds):
-            problem.experiment(chosen, seed)
+    _check_values(problem)
     return problem
+
+
+def _check_values(problem: Problem) -> None:
+    """Build the experiment of every choice, and of both ends and the middle of every range, and of the fresh seeds."""
+    tried = {name: part if isinstance(part, list) else part.samples for name, part in problem.space.items()}
+    for number in range(max(map(len, tried.values()))):
+        chosen = {name: values[min(number, len(values) - 1)] for name, values in tried.items()}
+        for seed in (0, *problem.seeds):
+            problem.experiment(chosen, seed)
 
 
 def _part(path: Path, name: str, value: Any) -> list[Any] | Range:
     if isinstance(value, dict) and {"low", "high"} <= value.keys() <= {"low", "high", "log"}:
-        found = Range(**value)
-        if found.low < found.high and (found.low > 0 or not found.log):
-            return found
+        ends = [value["low"], value["high"]]
+        numbers = all(isinstance(end, (int, float)) and not isinstance(end, bool) for end in ends)
+        if numbers and isinstance(value.get("log", False), bool) and ends[0] < ends[1] < math.inf:
+            found = Range(**value)
+            if found.low > (0 if found.log else -math.inf):
+                return found
     if isinstance(value, list) and value and all(isinstance(choice, (bool, int, float, str)) for choice in value):
         return value
     raise UserError(
         f"in {path}, {name} must be a list of choices, or a range {{ low = 1, high = 10 }} with low below high "
         "(and above 0 if log = true)."
     )
-
-
-def _end(part: list[Any] | Range, end: int) -> Any:
-    return part[end] if isinstance(part, list) else (part.low, part.high)[end]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import torch
 
@@ -73,7 +73,7 @@ def sweep(
         else:
             settle(known)
     while queue or flying:
-        while queue and (not flying or (len(flying) < slots() and not _one_is_suspect([*flying.values(), queue[0]]))):
+        while queue and (not flying or (len(flying) < slots() and not one_is_suspect([*flying.values(), queue[0]]))):
             job = queue.popleft()
             on_start(job.experiment)
             flying[executor.submit(run_one, job.experiment, job.folder, job.patience)] = job
@@ -132,6 +132,12 @@ def run_one(experiment: Experiment, folder: Path, patience: float = 0.0) -> Outc
         return Outcome(experiment, folder, "failed", error=f"{type(error).__name__}: {error}")
 
 
-def _one_is_suspect(jobs: Sequence[Job]) -> bool:
+class Mortal(Protocol):
+    """What a worker may die of."""
+
+    deaths: int
+
+
+def one_is_suspect(jobs: Sequence[Mortal]) -> bool:
     """Whether one of the runs has lost two workers: alone, it can take none of the others with it."""
     return any(job.deaths > 1 for job in jobs)

@@ -9,6 +9,7 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
+from hibnn.cli.arguments import check_positive, parse
 from hibnn.cli.step_timing import bench_steps
 
 
@@ -27,7 +28,8 @@ class BenchArguments:
 
 def main(arguments: list[str]) -> int:
     """Measure and print."""
-    parsed = tyro.cli(BenchArguments, prog="hibnn bench", args=arguments)
+    parsed = parse(BenchArguments, "bench", arguments)
+    check_positive(parsed, "threads", "rounds")
     torch.set_num_threads(parsed.threads)
     with Console(stderr=True).status("measuring training steps"):
         result = bench_steps(parsed.rounds)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import tyro
 
+from hibnn.cli.arguments import parse
 from hibnn.cli.commands.runs import read_runs
 from hibnn.errors import UserError, unknown
 from hibnn.evaluation.significance import compare, sentence
@@ -35,7 +36,7 @@ class CompareArguments:
 
 def main(arguments: list[str]) -> int:
     """Print a sentence for every data set and scenario that both have."""
-    parsed = tyro.cli(CompareArguments, prog="hibnn compare", args=arguments)
+    parsed = parse(CompareArguments, "compare", arguments)
     if parsed.metric not in METRICS:
         raise unknown("metric", parsed.metric, METRICS)
     records = select(read_runs(parsed.root), parsed.on)

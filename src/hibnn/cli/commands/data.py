@@ -3,13 +3,16 @@
 Runs fetch what they need themselves; these commands show what is there and prepare a machine beforehand.
 """
 
-from typing import Annotated
+from collections.abc import Callable
+from functools import partial, wraps
+from typing import Annotated, Any
 
 import tyro
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from hibnn.cli.arguments import one_sentence
 from hibnn.datasets import cache
 from hibnn.datasets.loading import obtain
 from hibnn.datasets.recipe import Recipe
@@ -20,9 +23,22 @@ from hibnn.errors import UserError
 def main(arguments: list[str]) -> int:
     """Run `hibnn data ...` and return its exit code."""
     commands = {"list": show, "fetch": fetch, "verify": verify}
-    return tyro.extras.subcommand_cli_from_dict(
-        commands, prog="hibnn data", description="Data sets and their cache.", args=arguments
-    )
+    later = {name: _later(function) for name, function in commands.items()}
+    with one_sentence("data"):
+        chosen = tyro.extras.subcommand_cli_from_dict(
+            later, prog="hibnn data", description="Data sets and their cache.", args=arguments
+        )
+    return chosen()
+
+
+def _later(function: Callable[..., int]) -> Callable[..., Callable[[], int]]:
+    """A function of the same arguments that only notes them: what is called may write to stderr."""
+
+    @wraps(function)
+    def note(*arguments: Any, **named: Any) -> Callable[[], int]:
+        return partial(function, *arguments, **named)
+
+    return note
 
 
 def show() -> int:

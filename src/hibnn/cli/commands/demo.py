@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-import tyro
 from rich.console import Console
 
 from hibnn.benchmarks import Scenario
+from hibnn.cli.arguments import parse
 from hibnn.cli.display import matrix_table, open_display
 from hibnn.learners.presets import options_for
 from hibnn.report.figures import growth_figure, save_figure
@@ -27,7 +27,7 @@ class DemoArguments:
 
 def main(arguments: list[str]) -> int:
     """The IBNN: after each task its accuracy on all so far, and how many neurons it took."""
-    parsed = tyro.cli(DemoArguments, prog="hibnn demo", args=arguments)
+    parsed = parse(DemoArguments, "demo", arguments)
     torch.set_num_threads(1)
     console = Console()
     console.print("An [bold]IBNN[/bold] learns five pairs of digits, one pair after the other, and keeps no old data.")

@@ -8,6 +8,7 @@ import torch
 import tyro
 
 from hibnn.benchmarks import Scenario
+from hibnn.cli.arguments import check_positive, parse
 from hibnn.evaluation.evaluate import Score
 from hibnn.runs.readout import read_out
 from hibnn.tasks.task_inference import TaskInferenceName
@@ -32,7 +33,8 @@ class EvaluateArguments:
 
 def main(arguments: list[str]) -> int:
     """Print the read-out as JSON."""
-    parsed = tyro.cli(EvaluateArguments, prog="hibnn evaluate", args=arguments)
+    parsed = parse(EvaluateArguments, "evaluate", arguments)
+    check_positive(parsed, "threads")
     torch.set_num_threads(parsed.threads)
     result = read_out(
         parsed.run, Scenario.parse(parsed.scenario), parsed.granularity, parsed.score, parsed.task_inference

@@ -7,6 +7,7 @@ from typing import Literal
 import torch
 import tyro
 
+from hibnn.cli.arguments import parse
 from hibnn.estimators import load_model
 from hibnn.files.atomic import check_output
 
@@ -29,7 +30,7 @@ class ExportArguments:
 
 def main(arguments: list[str]) -> int:
     """Load, shrink, write."""
-    parsed = tyro.cli(ExportArguments, prog="hibnn export", args=arguments)
+    parsed = parse(ExportArguments, "export", arguments)
     check_output(parsed.onnx, parsed.model)
     torch.set_num_threads(1)
     estimator = load_model(parsed.model)

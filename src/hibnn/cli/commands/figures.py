@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import tyro
 
+from hibnn.cli.arguments import parse
 from hibnn.cli.commands.runs import print_damaged
 from hibnn.errors import UserError
 from hibnn.progress import Bar
@@ -28,7 +29,7 @@ class FiguresArguments:
 
 def main(arguments: list[str]) -> int:
     """Draw, write, and say what could not be drawn."""
-    parsed = tyro.cli(FiguresArguments, prog="hibnn figures", args=arguments)
+    parsed = parse(FiguresArguments, "figures", arguments)
     if not parsed.runs:
         raise UserError("name at least one folder with runs.")
     check_no_folder_of_runs(parsed.out, parsed.runs)

@@ -12,6 +12,7 @@ import tyro
 from filelock import FileLock, Timeout
 from rich.console import Console
 
+from hibnn.cli.arguments import parse
 from hibnn.errors import UserError
 from hibnn.estimators import ContinualClassifier, ContinualRegressor
 from hibnn.estimators.tables.encoding import Unknown
@@ -59,7 +60,7 @@ class FitArguments:
 
 def main(arguments: list[str]) -> int:
     """Learn, judge on rows held out, write the model."""
-    parsed = tyro.cli(FitArguments, prog="hibnn fit", args=arguments)
+    parsed = parse(FitArguments, "fit", arguments)
     check_output(parsed.model, parsed.file)
     if parsed.rows_at_once is not None and parsed.rows_at_once < 20:
         raise UserError(f"rows-at-once must be at least 20, not {parsed.rows_at_once}.")

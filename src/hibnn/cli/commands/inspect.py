@@ -9,6 +9,7 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
+from hibnn.cli.arguments import parse
 from hibnn.estimators import load_model
 from hibnn.estimators.pictures import model_figure
 from hibnn.files.atomic import check_output
@@ -30,7 +31,7 @@ class InspectArguments:
 
 def main(arguments: list[str]) -> int:
     """Print what is known as a table or as JSON."""
-    parsed = tyro.cli(InspectArguments, prog="hibnn inspect", args=arguments)
+    parsed = parse(InspectArguments, "inspect", arguments)
     if parsed.picture is not None:
         format_of(parsed.picture)
         check_output(parsed.picture, parsed.model)

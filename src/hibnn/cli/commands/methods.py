@@ -6,6 +6,7 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
+from hibnn.cli.arguments import parse
 from hibnn.learners import find_method, methods
 from hibnn.learners.cards import DENSITY, markdown, options_table
 
@@ -21,7 +22,7 @@ class MethodsArguments:
 
 def main(arguments: list[str]) -> int:
     """Print."""
-    parsed = tyro.cli(MethodsArguments, prog="hibnn methods", args=arguments, config=(tyro.conf.FlagCreatePairsOff,))
+    parsed = parse(MethodsArguments, "methods", arguments, config=(tyro.conf.FlagCreatePairsOff,))
     if parsed.markdown:
         print(markdown(), end="")
         return 0

@@ -11,6 +11,7 @@ import torch
 import tyro
 from torch import Tensor
 
+from hibnn.cli.arguments import parse
 from hibnn.errors import UserError
 from hibnn.estimators import ContinualRegressor
 from hibnn.estimators.tables.encoding import Unknown
@@ -41,7 +42,7 @@ class PredictArguments:
 
 def main(arguments: list[str]) -> int:
     """Write label, probability, uncertainty and task (or prediction and standard deviations) for each row."""
-    parsed = tyro.cli(PredictArguments, prog="hibnn predict", args=arguments)
+    parsed = parse(PredictArguments, "predict", arguments)
     check_output(parsed.out, parsed.file, parsed.model)
     if parsed.rows_at_once is not None and parsed.rows_at_once < 1:
         raise UserError(f"rows-at-once must be positive, not {parsed.rows_at_once}.")

@@ -8,6 +8,7 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
+from hibnn.cli.arguments import check_positive, parse
 from hibnn.errors import UserError
 from hibnn.evaluation.pruning import GRID, Ranking, Removal
 from hibnn.evaluation.pruning.study import Study, write_study
@@ -44,7 +45,8 @@ class PruneArguments:
 
 def main(arguments: list[str]) -> int:
     """Prune each run, print a table a run, draw the figure."""
-    parsed = tyro.cli(PruneArguments, prog="hibnn prune", args=arguments, config=CONFIG)
+    parsed = parse(PruneArguments, "prune", arguments, config=CONFIG)
+    check_positive(parsed, "threads")
     if not parsed.runs:
         raise UserError("name at least one folder of a finished run.")
     if not parsed.rankings:

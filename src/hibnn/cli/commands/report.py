@@ -7,6 +7,7 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 
+from hibnn.cli.arguments import parse
 from hibnn.errors import UserError
 from hibnn.files.atomic import check_output
 from hibnn.report.page import write_page
@@ -25,7 +26,7 @@ class ReportArguments:
 
 def main(arguments: list[str]) -> int:
     """Write the page and say where it is."""
-    parsed = tyro.cli(ReportArguments, prog="hibnn report", args=arguments)
+    parsed = parse(ReportArguments, "report", arguments)
     if not parsed.runs:
         raise UserError("name at least one folder with runs.")
     check_output(parsed.out)

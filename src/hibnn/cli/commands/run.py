@@ -12,6 +12,8 @@ from rich.console import Console
 
 from hibnn.benchmarks import Scenario
 from hibnn.benchmarks.registry import traits_of
+from hibnn.cli.arguments import check_positive
+from hibnn.cli.arguments import parse as parse_words
 from hibnn.cli.display import matrix_table, open_display
 from hibnn.cli.trackers import TrackerName, tracking
 from hibnn.errors import UserError
@@ -72,8 +74,7 @@ def main(arguments: list[str]) -> int:
     method = find_method(_named(arguments, "--method") or "finetune")
     parsed = parse(arguments, method)
     _check_device(parsed.device)
-    if parsed.threads < 1:
-        raise UserError(f"threads must be at least 1, not {parsed.threads}.")
+    check_positive(parsed, "threads")
     torch.set_num_threads(parsed.threads)
     seeds = parsed.seeds or (parsed.seed,)
     experiments = [_experiment(parsed, method, seed) for seed in seeds]
@@ -114,7 +115,7 @@ def parse(arguments: list[str], method: Method) -> Any:
         else preset(name or "default", method, traits_of(dataset), Scenario.parse(scenario or "task"))
     )
     missing = dict.fromkeys(("dataset", "scenario", "method"), tyro.MISSING)
-    return tyro.cli(combined, prog="hibnn run", args=arguments, default=combined(**missing, **chosen), config=CONFIG)
+    return parse_words(combined, "run", arguments, default=combined(**missing, **chosen), config=CONFIG)
 
 
 def _named(arguments: list[str], flag: str) -> str | None:

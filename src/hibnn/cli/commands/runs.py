@@ -14,6 +14,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from hibnn.cli.arguments import parse
 from hibnn.errors import unknown
 from hibnn.progress import track
 from hibnn.runs.groups import Group, group_by_setting, tell_apart
@@ -48,7 +49,7 @@ class RunsArguments:
 
 def main(arguments: list[str]) -> int:
     """Print the runs."""
-    parsed = tyro.cli(RunsArguments, prog="hibnn runs", args=arguments, config=(tyro.conf.FlagCreatePairsOff,))
+    parsed = parse(RunsArguments, "runs", arguments, config=(tyro.conf.FlagCreatePairsOff,))
     if parsed.metric not in METRICS:
         raise unknown("metric", parsed.metric, METRICS)
     found = select(read_runs(parsed.root), parsed.filters)

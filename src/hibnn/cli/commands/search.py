@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import tyro
 
+from hibnn.cli.arguments import check_positive, parse
 from hibnn.errors import UserError
 from hibnn.evaluation.significance import mean_and_error
 from hibnn.files.atomic import atomic_write
@@ -41,9 +42,8 @@ class SearchArguments:
 
 def main(arguments: list[str]) -> int:
     """Search, run the best setting on fresh seeds, write it."""
-    parsed = tyro.cli(SearchArguments, prog="hibnn search", args=arguments)
-    if parsed.trials < 1 or parsed.workers < 1:
-        raise UserError("trials and workers must be at least 1.")
+    parsed = parse(SearchArguments, "search", arguments)
+    check_positive(parsed, "trials", "workers")
     if parsed.address is not None and parsed.engine != "dask":
         raise UserError("--address is that of a Dask scheduler: add --engine dask.")
     problem = read_problem(parsed.file)
@@ -97,8 +97,8 @@ def _preset(problem: Problem, chosen: dict[str, Any]) -> dict[str, Any]:
     """The content of a preset file: every option that the search fixed or found."""
     own = vars(problem.experiment(chosen).options)
     options = {name: value for name, value in (problem.fixed | chosen).items() if name in own}
-    head = {name: problem.fixed[name] for name in ("method", "dataset", "scenario")}
-    return {**head, "preset": problem.fixed.get("preset", "default"), "options": options}
+    head = {name: (problem.fixed | chosen)[name] for name in ("method", "dataset", "scenario")}
+    return {**head, "preset": (problem.fixed | chosen).get("preset", "default"), "options": options}
 
 
 def _words(chosen: dict[str, Any]) -> str:

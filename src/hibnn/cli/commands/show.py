@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from hibnn.cli.arguments import parse
 from hibnn.cli.display import matrix_table
 from hibnn.errors import UserError
 from hibnn.runs.curves import series, sparkline
@@ -32,7 +33,7 @@ class ShowArguments:
 
 def main(arguments: list[str]) -> int:
     """Print a run."""
-    parsed = tyro.cli(ShowArguments, prog="hibnn show", args=arguments, config=(tyro.conf.FlagCreatePairsOff,))
+    parsed = parse(ShowArguments, "show", arguments, config=(tyro.conf.FlagCreatePairsOff,))
     folder = find_run(parsed.run, parsed.root)
     record = read_record(folder)
     if record is None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import tyro
 
+from hibnn.cli.arguments import check_positive, parse
 from hibnn.cli.commands.plan import print_plan
 from hibnn.cli.sweep_display import open_sweep_display
 from hibnn.errors import Interruption, UserError
@@ -37,9 +38,8 @@ class SweepArguments:
 
 def main(arguments: list[str]) -> int:
     """Run, show progress, and end with code 1 if a run failed."""
-    parsed = tyro.cli(SweepArguments, prog="hibnn sweep", args=arguments, config=(tyro.conf.FlagCreatePairsOff,))
-    if parsed.workers < 1:
-        raise UserError(f"workers must be at least 1, not {parsed.workers}.")
+    parsed = parse(SweepArguments, "sweep", arguments, config=(tyro.conf.FlagCreatePairsOff,))
+    check_positive(parsed, "workers")
     if parsed.address is not None and parsed.engine != "dask":
         raise UserError("--address is that of a Dask scheduler: add --engine dask.")
     experiments = read_sweep(parsed.file, parsed.seeds, parsed.quick)

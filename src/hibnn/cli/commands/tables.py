@@ -8,6 +8,7 @@ import torch
 import tyro
 
 from hibnn.benchmarks import Scenario
+from hibnn.cli.arguments import parse
 from hibnn.cli.commands.runs import print_damaged
 from hibnn.errors import UserError
 from hibnn.evaluation.evaluate import Granularity
@@ -42,7 +43,7 @@ class TablesArguments:
 
 def main(arguments: list[str]) -> int:
     """Collect, write, and say how much was there."""
-    parsed = tyro.cli(TablesArguments, prog="hibnn tables", args=arguments)
+    parsed = parse(TablesArguments, "tables", arguments)
     if not parsed.runs:
         raise UserError("name at least one folder with runs.")
     check_no_folder_of_runs(parsed.out, parsed.runs)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import tyro
 
+from hibnn.cli.arguments import parse
 from hibnn.errors import UserError
 from hibnn.report.page.live import ADDRESS, LivePage, server_of
 
@@ -21,7 +22,7 @@ class WatchArguments:
 
 def main(arguments: list[str]) -> int:
     """Serve until interrupted."""
-    parsed = tyro.cli(WatchArguments, prog="hibnn watch", args=arguments)
+    parsed = parse(WatchArguments, "watch", arguments)
     if not parsed.runs:
         raise UserError("name at least one folder with runs.")
     if not 0 <= parsed.port <= 65_535:
