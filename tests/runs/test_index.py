@@ -100,7 +100,7 @@ def test_a_folder_that_cannot_be_written_is_read_without_an_index(tmp_path, monk
     def refuse(*arguments, **options):
         raise PermissionError("read-only file system")
 
-    monkeypatch.setattr("tempfile.mkstemp", refuse)
+    monkeypatch.setattr("hibnn.files.atomic.create_beside", refuse)
     assert results(tmp_path)[0]["acc"] == 0.9
     assert os.listdir(tmp_path) == ["run"]
 
