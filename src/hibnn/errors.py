@@ -59,4 +59,6 @@ def unknown(kind: str, name: str, valid: Iterable[str]) -> UserError:
     valid = sorted(valid)
     nearest = difflib.get_close_matches(name, valid, n=1, cutoff=0.5)
     hint = f"did you mean '{nearest[0]}'? " if nearest else ""
+    if name in valid:
+        hint = "the one spelt so is of another type (a word and a number differ); "
     return UserError(f"unknown {kind} '{name}': {hint}valid are {', '.join(valid)}.")

@@ -36,7 +36,7 @@ WRONG = {
     "infinity": (lambda m: m.partial_fit(one(np.inf), Y), "infinity"),
     "a column of NaN": (lambda m: m.partial_fit(put(np.nan), Y), "NaN"),
     "a sparse NaN": (lambda m: m.partial_fit(sparse.csr_matrix(one(np.nan)), Y), "NaN"),
-    "a gigantic number": (lambda m: m.partial_fit(one(1e30), Y), "column 1 of the inputs holds 1e"),
+    "a gigantic number": (lambda m: m.partial_fit(one(1e30), Y), "column 'b' of the inputs holds 1e"),
     "words among numbers": (lambda m: m.partial_fit(put("x").astype(object), Y), "could not convert"),
     "complex numbers": (lambda m: m.partial_fit(X * 1j, Y), "Complex"),
     "nothing": (lambda m: m.partial_fit(None, Y), "array"),
@@ -161,3 +161,14 @@ def test_a_regressor_refuses_targets_that_are_no_numbers(y, sentence):
 def test_a_regressor_refuses_methods_that_only_know_classes():
     with pytest.raises(ValueError, match="ewc cannot learn real targets"):
         ContinualRegressor("ewc").fit(X, X[:, 0])
+
+
+def test_a_column_without_a_name_is_named_by_its_number():
+    with pytest.raises(ValueError, match="column 1 of the inputs holds 1e"):
+        ContinualClassifier(epochs=1).fit(one(1e30), Y)
+
+
+def test_the_same_word_is_never_suggested_for_a_task_of_another_type():
+    model = ContinualClassifier(epochs=1, truncation=5).fit(X, Y, task=1)
+    with pytest.raises(ValueError, match="unknown task '1': the one spelt so is of another type"):
+        model.predict(X, task="1")

@@ -150,3 +150,12 @@ def test_a_model_that_cannot_be_written_leaves_the_old_file_alone(fitted, file):
     with pytest.raises(UserError, match="cannot write"):
         fitted[1].save(file / "below-a-file.hibnn")
     assert hashlib.sha256(file.read_bytes()).digest() == before
+
+
+def test_a_model_that_may_not_be_read_is_not_called_absent(file, monkeypatch):
+    def refused(*_, **__):
+        raise FileNotFoundError  # as safetensors does
+
+    monkeypatch.setattr("hibnn.files.container.safe_open", refused)
+    with pytest.raises(UserError, match="cannot be opened: check who may read it"):
+        load_model(file)

@@ -21,7 +21,7 @@ def plain(values: Any) -> Any:
 
 def read_inputs(estimator: BaseEstimator, X: Any, first: bool) -> NDArray[np.floating]:
     """Inputs as numbers; the first time, their columns (and names) are remembered, later they are compared."""
-    return _dense(validate_data(estimator, plain(X), reset=first, **ACCEPTED))
+    return _dense(estimator, validate_data(estimator, plain(X), reset=first, **ACCEPTED))
 
 
 def read_examples(
@@ -29,10 +29,10 @@ def read_examples(
 ) -> tuple[NDArray[np.floating], NDArray[Any]]:
     """Inputs and as many targets."""
     x, targets = validate_data(estimator, plain(X), plain(y), reset=first, y_numeric=numeric, **ACCEPTED)
-    return _dense(x), np.asarray(targets)
+    return _dense(estimator, x), np.asarray(targets)
 
 
-def _dense(x: Any) -> NDArray[np.floating]:
+def _dense(estimator: BaseEstimator, x: Any) -> NDArray[np.floating]:
     dense = x.toarray() if sparse.issparse(x) else x
-    check_size(dense, "the inputs")
+    check_size(dense, "the inputs", getattr(estimator, "feature_names_in_", None))
     return dense

@@ -6,6 +6,7 @@ are stored once.
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -100,6 +101,8 @@ def read_file(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     try:
         container = read_container(path)
     except FileNotFoundError:
+        if os.path.exists(path):  # safetensors says so too of a file that it may not open
+            raise UserError(f"{path} cannot be opened: check who may read it.") from None
         raise UserError(f"there is no model at {path}.") from None
     except DamagedError as error:
         raise UserError(f"{path} is damaged or no model of hibnn ({error}): use an intact copy.") from None

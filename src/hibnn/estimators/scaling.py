@@ -1,5 +1,6 @@
 """Standardisation that is learned once, on the first experience of data, and belongs to the model from then on."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,11 +34,12 @@ class Scaling:
         return ((x - self.mean) / self.scale).astype(np.float32)
 
 
-def check_size(x: NDArray[np.floating], what: str) -> None:
+def check_size(x: NDArray[np.floating], what: str, names: Sequence[str] | None = None) -> None:
     """Refuse gigantic numbers, which are nearly always codes for something missing."""
     if x.size and np.abs(x).max() > LARGEST:
         column = int(np.abs(x).reshape(len(x), -1).max(0).argmax())
+        name = column if names is None else repr(str(names[column]))
         raise UserError(
-            f"column {column} of {what} holds {np.abs(x).max():g}, and nothing above {LARGEST:g} can be learned from: "
+            f"column {name} of {what} holds {np.abs(x).max():g}, and nothing above {LARGEST:g} can be learned from: "
             "correct it, or mark it as missing and fill it."
         )

@@ -230,3 +230,19 @@ def test_the_lock_of_a_fit_that_was_killed_holds_nobody_up(january, tmp_path, ca
     assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path).returncode == 9
     fit.main([str(january), "--target", "churned", "--model", str(tmp_path / "m.hibnn"), *QUICK])
     assert "waiting" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("words", "quote"), [([], "'"), (["--raw"], "")])
+def test_labels_that_a_spreadsheet_would_compute_get_a_quote_unless_raw(words, quote, tmp_path):
+    data, model, out = tmp_path / "data.csv", tmp_path / "m.hibnn", tmp_path / "out.csv"
+    data.write_text("a,y\n" + "".join(f"{number},{'@b' if number % 2 else '=1+1'}\n" for number in range(40)))
+    fit.main([str(data), "--target", "y", "--model", str(model), "--task=-task", *QUICK])
+    predict.main([str(data), "--model", str(model), "-o", str(out), *words])
+    with out.open() as file:
+        rows = list(csv.DictReader(file))
+    assert {row["label"] for row in rows} <= {f"{quote}@b", f"{quote}=1+1"}
+    assert {row["task"] for row in rows} == {f"{quote}-task"}
+
+
+def test_numbers_get_no_quote():
+    assert [predict.harmless(cell) for cell in (-1.5, "-7", "+1e3", "a-b")] == [-1.5, "-7", "+1e3", "a-b"]

@@ -38,6 +38,8 @@ class PredictArguments:
     """add a column that says which rows belong to none of the tasks, if this share of own rows may be refused"""
     rows_at_once: int | None = None
     """rows in memory; by default 50,000, fewer with more than 160 columns"""
+    raw: bool = False
+    """write labels and tasks as they are; by default a quote comes before words that a spreadsheet would compute"""
 
 
 def main(arguments: list[str]) -> int:
@@ -54,10 +56,21 @@ def main(arguments: list[str]) -> int:
         for number, (header, rows) in enumerate(predictions(model, parsed)):
             if number == 0:
                 writer.writerow(header)
-            writer.writerows(rows)
+            writer.writerows(rows if parsed.raw else (map(harmless, row) for row in rows))
         if number < 0:
             raise UserError(f"{parsed.file} has no rows.")
     return 0
+
+
+def harmless(cell: Any) -> Any:
+    """A cell that no spreadsheet takes for a formula: a quote before words that begin like one, but not numbers."""
+    if not isinstance(cell, str) or not cell.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return f"'{cell}"
+    return cell
 
 
 def predictions(model: TableModel, parsed: PredictArguments) -> Iterator[tuple[list[str], Any]]:
