@@ -7,6 +7,7 @@ from pathlib import Path
 import tyro
 
 from hibnn.cli.commands.runs import read_runs
+from hibnn.cli.visible import visible
 from hibnn.errors import UserError, unknown
 from hibnn.evaluation.significance import compare, sentence
 from hibnn.runs.groups import Group, group_by_setting, tell_apart
@@ -45,7 +46,7 @@ def main(arguments: list[str]) -> int:
         raise UserError(f"{parsed.first} and {parsed.second} have no data set and scenario in common in {parsed.root}.")
     for key in shared:
         first, second = (cell[key].by_seed(parsed.metric) for cell in cells)
-        print(f"{' '.join(key)}: {_sentence(parsed, first, second)}")
+        print(visible(f"{' '.join(key)}: {_sentence(parsed, first, second)}"))
     return 0
 
 
