@@ -83,6 +83,6 @@ def _new_bar(in_bytes: bool) -> "Progress":
     from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     counts = DownloadColumn() if in_bytes else MofNCompleteColumn()
-    columns = (TextColumn("{task.description}"), BarColumn(), counts, TimeRemainingColumn())
-    note = TextColumn("{task.fields[note]}", style="dim")
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), counts, TimeRemainingColumn())
+    note = TextColumn("{task.fields[note]}", style="dim", markup=False)
     return Progress(*columns, note, console=Console(stderr=True), transient=True)

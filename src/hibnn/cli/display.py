@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from rich.table import Table
+from rich.text import Text
 
+from hibnn.cli.visible import visible
 from hibnn.progress import Bar
 from hibnn.runs.progress import Progress, Silent
 
@@ -18,7 +20,7 @@ class Live:
     bar: Bar
 
     def begin(self, number: int, count: int, name: str, epochs: int, done: int = 0) -> None:
-        self.bar.restart(f"task {number + 1}/{count} ({name})", epochs, done)
+        self.bar.restart(f"task {number + 1}/{count} ({visible(name)})", epochs, done)
 
     def epoch(self, terms: dict[str, float]) -> None:
         self.bar.advance(note="  ".join(f"{name} {value:.3f}" for name, value in terms.items()))
@@ -39,7 +41,7 @@ def open_display(quiet: bool) -> Iterator[Progress]:
 
 def matrix_table(matrix: Sequence[Sequence[float | None]], title: str) -> Table:
     """The accuracy matrix for the terminal, in percent."""
-    table = Table(title=title, title_justify="left")
+    table = Table(title=Text(visible(title), "table.title"), title_justify="left")
     table.add_column("after task")
     for number in range(len(matrix)):
         table.add_column(f"on {number + 1}", justify="right")

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hibnn import __version__
+from hibnn.cli.visible import visible
 from hibnn.errors import Interruption, UserError, unknown
 
 # in the order in which a newcomer needs them: own data, runs, what to make of runs, the rest
@@ -110,5 +111,5 @@ def _report(sentence: str, code: int, debug: bool) -> int:
     """Print the sentence on stderr, after the traceback with --debug, and pass the exit code on."""
     if debug:
         traceback.print_exc()
-    print(f"hibnn: {sentence}", file=sys.stderr)
+    print("\n".join(visible(line) for line in f"hibnn: {sentence}".splitlines()), file=sys.stderr)
     return code

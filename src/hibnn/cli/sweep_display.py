@@ -11,6 +11,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from hibnn.cli.visible import visible
 from hibnn.runs.experiment import Experiment
 from hibnn.sweeps.sweep import Outcome
 
@@ -35,7 +36,7 @@ class SweepDisplay:
         if started is not None:
             self.seconds.append(time.monotonic() - started[1])
         if started is not None or outcome.result is None:
-            self.console.print(_line(outcome), highlight=False, markup=False)
+            self.console.print(visible(_line(outcome)), highlight=False, markup=False)
 
     @property
     def summary(self) -> str:
@@ -57,7 +58,9 @@ class SweepDisplay:
         table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
         for experiment, started in list(self.running.values()):
             where = f"{experiment.method} on {experiment.dataset}, {experiment.scenario}"
-            table.add_row("running", where, f"seed {experiment.seed}", f"{time.monotonic() - started:.0f} s")
+            table.add_row(
+                "running", Text(visible(where)), f"seed {experiment.seed}", f"{time.monotonic() - started:.0f} s"
+            )
         state = f"{self.counts.total()}/{self.total}: {self.summary}, {len(self.running)} running, {self.time_left}"
         bar = ProgressBar(total=max(1, self.total), completed=self.counts.total(), width=40)
         return Group(table, bar, Text(state))

@@ -8,6 +8,7 @@ import tyro
 
 from hibnn.cli.arguments import parse
 from hibnn.cli.commands.runs import read_runs
+from hibnn.cli.visible import visible
 from hibnn.errors import UserError, unknown
 from hibnn.evaluation.significance import compare, sentence
 from hibnn.runs.groups import Group, group_by_setting, tell_apart
@@ -46,7 +47,7 @@ def main(arguments: list[str]) -> int:
         raise UserError(f"{parsed.first} and {parsed.second} have no data set and scenario in common in {parsed.root}.")
     for key in shared:
         first, second = (cell[key].by_seed(parsed.metric) for cell in cells)
-        print(f"{' '.join(key)}: {_sentence(parsed, first, second)}")
+        print(visible(f"{' '.join(key)}: {_sentence(parsed, first, second)}"))
     return 0
 
 

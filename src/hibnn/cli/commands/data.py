@@ -11,8 +11,10 @@ import tyro
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from hibnn.cli.arguments import one_sentence
+from hibnn.cli.visible import visible
 from hibnn.datasets import cache
 from hibnn.datasets.loading import obtain
 from hibnn.datasets.recipe import Recipe
@@ -43,13 +45,21 @@ def _later(function: Callable[..., int]) -> Callable[..., Callable[[], int]]:
 
 def show() -> int:
     """List the data sets: sizes, image shape, whether they are in the cache, and where they came from."""
-    table = Table("data set", box=box.SIMPLE_HEAD, caption=f"cache: {cache.folder()}", caption_justify="left")
+    table = Table(
+        "data set", box=box.SIMPLE_HEAD, caption=Text(visible(f"cache: {cache.folder()}")), caption_justify="left"
+    )
     table.add_column("train", justify="right")
     table.add_column("test", justify="right")
     for heading in ("image", "in cache", "source"):
         table.add_column(heading)
     for recipe in RECIPES.values():
-        table.add_row(recipe.name, f"{recipe.train:,}", f"{recipe.test:,}", _shape(recipe), *_state(recipe))
+        table.add_row(
+            recipe.name,
+            f"{recipe.train:,}",
+            f"{recipe.test:,}",
+            _shape(recipe),
+            *map(Text, map(visible, _state(recipe))),
+        )
     Console().print(table)
     return 0
 
@@ -78,7 +88,7 @@ def verify() -> int:
         except cache.DamagedCacheError as damage:
             damaged.append(recipe.name)
             state = f"damaged: {damage} in {cache.folder(recipe.name)}"
-        print(f"{recipe.name}: {state}")
+        print(visible(f"{recipe.name}: {state}"))
     if damaged:
         print(f"make again by: hibnn data fetch {' '.join(damaged)}")
     return 2 if damaged else 0

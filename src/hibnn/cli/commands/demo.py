@@ -9,6 +9,7 @@ from rich.console import Console
 from hibnn.benchmarks import Scenario
 from hibnn.cli.arguments import parse
 from hibnn.cli.display import matrix_table, open_display
+from hibnn.cli.visible import visible
 from hibnn.learners.presets import options_for
 from hibnn.report.figures import growth_figure, save_figure
 from hibnn.report.page import write_page
@@ -40,10 +41,9 @@ def main(arguments: list[str]) -> int:
     console.print(f"Neurons in use after each task: {neurons} (of at most {options.width}).", highlight=False)
     picture = parsed.out / "accuracy.png"
     save_figure(growth_figure(result), picture)
-    console.print(f"The picture is in {picture}.", highlight=False)
+    console.print(visible(f"The picture is in {picture}."), highlight=False, markup=False)
     page = parsed.out / "report.html"
     write_page([parsed.out], page)
-    console.print(
-        f"The page with everything is {page.resolve()}: open it in a browser.", highlight=False, soft_wrap=True
-    )
+    words = visible(f"The page with everything is {page.resolve()}: open it in a browser.")
+    console.print(words, highlight=False, markup=False, soft_wrap=True)
     return 0

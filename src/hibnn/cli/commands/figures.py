@@ -8,6 +8,7 @@ import tyro
 
 from hibnn.cli.arguments import parse
 from hibnn.cli.commands.runs import print_damaged
+from hibnn.cli.visible import visible
 from hibnn.errors import UserError
 from hibnn.progress import Bar
 from hibnn.report.gallery import draw_all
@@ -45,9 +46,9 @@ def main(arguments: list[str]) -> int:
             path = parsed.out / f"{drawing.name}.{parsed.format}"
             bar.advance(note=path.name)
             save_figure(drawing.figure, path)
-            print(path)
+            print(visible(path))
     for drawing in missing:
-        print(f"not drawn: {drawing.name}, {drawing.reason}")
+        print(visible(f"not drawn: {drawing.name}, {drawing.reason}"))
     unfinished = sum(not run.finished for run in runs)
     if unfinished:
         print(f"{unfinished} of {len(runs)} runs are unfinished and not shown.")

@@ -13,6 +13,7 @@ from filelock import FileLock, Timeout
 from rich.console import Console
 
 from hibnn.cli.arguments import parse
+from hibnn.cli.visible import visible
 from hibnn.errors import UserError
 from hibnn.estimators import ContinualClassifier, ContinualRegressor
 from hibnn.estimators.tables.encoding import Unknown
@@ -72,7 +73,7 @@ def main(arguments: list[str]) -> int:
         taught = teach(model, parsed.file, parsed.task, parsed.unknown, rows)
         taught.save(parsed.model)
     if not parsed.quiet:
-        Console(stderr=True).print(summary(taught, parsed.model), highlight=False)
+        Console(stderr=True).print(visible(summary(taught, parsed.model)), highlight=False, markup=False)
     return 0
 
 

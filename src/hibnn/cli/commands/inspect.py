@@ -8,8 +8,10 @@ from typing import Any
 import tyro
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from hibnn.cli.arguments import parse
+from hibnn.cli.visible import visible
 from hibnn.estimators import load_model
 from hibnn.estimators.pictures import model_figure
 from hibnn.files.atomic import check_output
@@ -68,11 +70,13 @@ def describe(path: Path) -> dict[str, Any]:
 
 def show(known: dict[str, Any], console: Console) -> None:
     """The same for the terminal."""
-    console.print(f"{known['method']}, {known['kind']} of {known['target'] or 'its targets'}", highlight=False)
+    kind = f"{known['method']}, {known['kind']} of {known['target'] or 'its targets'}"
+    console.print(visible(kind), highlight=False, markup=False)
     tasks = Table("task", "classes", "rows", "experiences")
     for task in known["tasks"]:
         classes = ", ".join(str(name) for name in task["classes"][:10])
-        tasks.add_row(str(task["name"]), classes or "-", str(task["rows"]), str(task["experiences"]))
+        words = (task["name"], classes or "-", task["rows"], task["experiences"])
+        tasks.add_row(*(Text(visible(word)) for word in words))
     console.print(tasks)
     used, there = (" + ".join(str(units) for units in known[name]) for name in ("neurons_in_use", "neurons"))
     size = f"{known['parameters']} parameters, {known['bytes'] / 1e6:.2f} MB"
@@ -82,4 +86,4 @@ def show(known: dict[str, Any], console: Console) -> None:
         f"tasks that nobody tells are told apart by {known['task_inference']}, with {beside}", highlight=False
     )
     for name, value in known["held_out"].items():
-        console.print(f"{name.replace('_', ' ')}: {value}", highlight=False)
+        console.print(visible(f"{name.replace('_', ' ')}: {value}"), highlight=False, markup=False)

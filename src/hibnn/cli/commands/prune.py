@@ -7,8 +7,10 @@ import torch
 import tyro
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from hibnn.cli.arguments import check_positive, parse
+from hibnn.cli.visible import visible
 from hibnn.errors import UserError
 from hibnn.evaluation.pruning import GRID, Ranking, Removal
 from hibnn.evaluation.pruning.study import Study, write_study
@@ -74,7 +76,7 @@ def main(arguments: list[str]) -> int:
 
 def _table(study: Study) -> Table:
     title = f"{study.method} on {study.dataset}, seed {study.seed}: test accuracy in %, {study.weights} weights"
-    table = Table(title=title, title_justify="left")
+    table = Table(title=Text(visible(title), "table.title"), title_justify="left")
     table.add_column("% pruned", justify="right")
     for curve in study.curves:
         table.add_column(curve.ranking, justify="right")

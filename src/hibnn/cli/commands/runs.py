@@ -13,8 +13,10 @@ import tyro
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from hibnn.cli.arguments import parse
+from hibnn.cli.visible import visible
 from hibnn.errors import unknown
 from hibnn.progress import track
 from hibnn.runs.groups import Group, group_by_setting, tell_apart
@@ -117,7 +119,7 @@ def _print_table(rows: Sequence[Row], metric: str, each: bool) -> None:
     for name in numbers:
         table.add_column(f"{name} %" if name in SHARES else name, justify="right")
     for row in rows:
-        cells = ["-" if row[name] is None else str(row[name]) for name in names]
+        cells = [Text("-" if row[name] is None else visible(row[name])) for name in names]
         seeds = [] if each else [str(row["seeds"])]
         table.add_row(*cells, value_text(row, metric), *seeds, _seconds(row["seconds"]))
     _console().print(table, highlight=False)
@@ -127,7 +129,8 @@ def _print_reasons(found: Mapping[str, RunRecord]) -> None:
     """Why runs are not done."""
     unfinished = [(run, record) for run, record in found.items() if not record.finished]
     for run, record in unfinished[:REASONS]:
-        _console().print(f"{run}: {record.status}, {record.reason or 'no reason recorded'}.", markup=False)
+        words = f"{run}: {record.status}, {record.reason or 'no reason recorded'}."
+        _console().print(visible(words), markup=False)
     if len(unfinished) > REASONS:
         _console().print(
             f"... and {len(unfinished) - REASONS} more that are not done (--each lists all).", markup=False
@@ -138,7 +141,7 @@ def print_damaged(records: Iterable[RunRecord]) -> None:
     """The runs that figures and tables had to leave out, and why."""
     for record in records:
         if record.status is Status.DAMAGED:
-            print(f"left out: {record.folder}, {record.reason}.")
+            print(visible(f"left out: {record.folder}, {record.reason}."))
 
 
 def _console() -> Console:

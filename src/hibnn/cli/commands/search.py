@@ -11,6 +11,7 @@ from typing import Any, Literal
 import tyro
 
 from hibnn.cli.arguments import check_positive, parse
+from hibnn.cli.visible import visible
 from hibnn.errors import UserError
 from hibnn.evaluation.significance import mean_and_error
 from hibnn.files.atomic import atomic_write
@@ -63,7 +64,7 @@ def find_best(problem: Problem, parsed: SearchArguments, out: Path, executor: Ex
     def show(outcome: TrialOutcome) -> None:
         bar.advance()
         said = outcome.error if outcome.accuracy is None else f"{100 * outcome.accuracy:.2f} %"
-        bar.print(f"trial {outcome.number}, {_words(outcome.chosen)}: {said}")
+        bar.print(visible(f"trial {outcome.number}, {_words(outcome.chosen)}: {said}"))
 
     best = search(problem, parsed.trials, out, executor, workers=parsed.workers, sampler=parsed.sampler, on_done=show)
     accuracies = fresh(problem, best.params, out, executor, bar)
@@ -86,7 +87,7 @@ def fresh(problem: Problem, chosen: dict[str, Any], out: Path, executor: Executo
     def show(outcome: Outcome) -> None:
         bar.advance()
         if outcome.error is not None:
-            bar.print(f"seed {outcome.experiment.seed} failed: {outcome.error}")
+            bar.print(visible(f"seed {outcome.experiment.seed} failed: {outcome.error}"))
 
     experiments = [problem.experiment(chosen, seed) for seed in problem.seeds]
     outcomes = sweep(experiments, out / "fresh", executor, show)

@@ -7,11 +7,12 @@ from typing import Any
 
 import tyro
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from hibnn.cli.arguments import parse
 from hibnn.cli.display import matrix_table
+from hibnn.cli.visible import visible
 from hibnn.errors import UserError
 from hibnn.runs.curves import series, sparkline
 from hibnn.runs.index import indexed_records
@@ -47,7 +48,8 @@ def main(arguments: list[str]) -> int:
         _print_accuracies(console, record.result["accuracy_matrix"])
     for name, values in series(record.metrics).items():
         numbers = [value for value in values if value is not None]
-        console.print(f"{name:>12}  {sparkline(values)}  {numbers[0]:.4g} → {numbers[-1]:.4g}", markup=False)
+        ends = f"{numbers[0]:.4g} → {numbers[-1]:.4g}"
+        console.print(f"{visible(name):>12}  {sparkline(values)}  {ends}", markup=False)
     return 0
 
 
@@ -93,7 +95,7 @@ def _print_facts(console: Console, record: RunRecord) -> None:
     table.add_column(overflow="fold")
     for name, text in lines.items():
         if text:
-            table.add_row(name, escape(text))
+            table.add_row(name, Text(visible(text)))
     console.print(table)
 
 

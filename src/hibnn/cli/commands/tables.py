@@ -10,6 +10,7 @@ import tyro
 from hibnn.benchmarks import Scenario
 from hibnn.cli.arguments import parse
 from hibnn.cli.commands.runs import print_damaged
+from hibnn.cli.visible import visible
 from hibnn.errors import UserError
 from hibnn.evaluation.evaluate import Granularity
 from hibnn.files.atomic import atomic_write
@@ -58,7 +59,7 @@ def main(arguments: list[str]) -> int:
             path = parsed.out / f"{name}.{kind}"
             with atomic_write(path) as temporary:
                 temporary.write_text(WRITERS[kind](table), encoding="utf-8")
-            print(path)
+            print(visible(path))
     unfinished = sum(not run.finished for run in runs)
     print(f"{len(runs)} runs, {unfinished} of them unfinished.")
     print_damaged(records)
