@@ -150,3 +150,13 @@ def test_a_model_that_cannot_be_written_leaves_the_old_file_alone(fitted, file):
     with pytest.raises(UserError, match="cannot write"):
         fitted[1].save(file / "below-a-file.hibnn")
     assert hashlib.sha256(file.read_bytes()).digest() == before
+
+
+def test_numbers_of_numpy_are_saved_as_plain_ones(tmp_path):
+    whole = np.int64
+    further = {"learning_rate": np.float32(0.01), "prediction_draws": whole(2)}
+    model = ContinualClassifier(truncation=whole(5), epochs=whole(1), draws=whole(4), options=further, verbose=False)
+    model.fit(np.random.default_rng(0).normal(size=(40, 3)), np.arange(40) % 2)
+    model.save(tmp_path / "model")
+    loaded = ContinualClassifier.load(tmp_path / "model")
+    assert (loaded.truncation, loaded.epochs, loaded.draws, loaded.options["prediction_draws"]) == (5, 1, 4, 2)
