@@ -159,3 +159,13 @@ def test_a_model_that_may_not_be_read_is_not_called_absent(file, monkeypatch):
     monkeypatch.setattr("hibnn.files.container.safe_open", refused)
     with pytest.raises(UserError, match="cannot be opened: check who may read it"):
         load_model(file)
+
+
+def test_numbers_of_numpy_are_saved_as_plain_ones(tmp_path):
+    whole = np.int64
+    further = {"learning_rate": np.float32(0.01), "prediction_draws": whole(2)}
+    model = ContinualClassifier(truncation=whole(5), epochs=whole(1), draws=whole(4), options=further, verbose=False)
+    model.fit(np.random.default_rng(0).normal(size=(40, 3)), np.arange(40) % 2)
+    model.save(tmp_path / "model")
+    loaded = ContinualClassifier.load(tmp_path / "model")
+    assert (loaded.truncation, loaded.epochs, loaded.draws, loaded.options["prediction_draws"]) == (5, 1, 4, 2)

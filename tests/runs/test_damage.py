@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import pickle
+import shutil
 import sys
 
 import pytest
@@ -12,7 +13,7 @@ from safetensors.torch import load_file, save_file
 
 from hibnn import Experiment, Scenario, UserError, options_for, run
 from hibnn.cli.main import main
-from hibnn.errors import DivergedError
+from hibnn.errors import DivergedError, Interruption
 from hibnn.learners import State
 from hibnn.runs import trainer as learning
 from hibnn.runs.checkpoint import read_state, write_state
@@ -221,3 +222,31 @@ def test_a_run_whose_objective_is_no_number_has_diverged(tmp_path, method):
     assert status["status"] == "diverged"
     assert "non-finite" in status["message"]
     assert not (tmp_path / "result.json").exists()
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("finished") / "run"
+    run(experiment("mfvi", epochs=1), folder)
+    return folder
+
+
+@pytest.mark.parametrize("words", [["evaluate", "--scenario", "task"], ["prune"]])
+@pytest.mark.parametrize("name", ["config.json", "result.json", "model.safetensors"])
+@pytest.mark.parametrize("content", ["", "{", "[1]", "3", "\udcff"])
+def test_a_finished_run_with_a_damaged_file_is_not_judged_again(finished, tmp_path, capsys, words, name, content):
+    folder = tmp_path / "run"
+    shutil.copytree(finished, folder)
+    (folder / name).write_bytes(content.encode(errors="surrogateescape"))
+    with pytest.raises(SystemExit) as ended:
+        main([words[0], str(folder), *words[1:]])
+    said = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert f"{name} is damaged" in said
+    assert not (folder / "pruning.json").exists()
+
+
+def test_a_forced_run_that_is_interrupted_says_that_it_goes_on_without_force(tmp_path):
+    for force, hint in ((False, "; the same command goes on"), (True, "; the same command without --force goes on")):
+        with pytest.raises(Interruption, match=hint):
+            run(experiment(), tmp_path, force=force, stop=lambda: 2)

@@ -18,7 +18,7 @@ from hibnn.errors import UserError, unknown, value_errors
 from hibnn.estimators.compaction import compact_model
 from hibnn.estimators.inputs import read_inputs
 from hibnn.estimators.model import Model, TaskName, TaskRecord, check_task_name
-from hibnn.estimators.options import density_options, method_options
+from hibnn.estimators.options import density_options, method_options, plain
 from hibnn.estimators.predictive import PredictionMode
 from hibnn.estimators.scaling import Scaling
 from hibnn.estimators.training import learn_experience
@@ -183,7 +183,7 @@ class ContinualEstimator(BaseEstimator, ABC):
 
     def _check_parameters(self) -> None:
         for name in ("epochs", "batch_size"):
-            value = getattr(self, name)
+            value = plain(getattr(self, name))
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
                 raise UserError(f"{name} must be None or a positive whole number, not {value!r}.")
         if self.scaling is not None and self.scaling not in SCALINGS:

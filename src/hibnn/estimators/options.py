@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any, Literal
 
+import numpy as np
+
 from hibnn.errors import UserError, unknown
 from hibnn.learners import find_method
 from hibnn.learners.bayes_options import BayesOptions, BuffetOptions
@@ -40,7 +42,17 @@ def method_options(
     return kind(**(values | dict(further or {})))
 
 
+def plain(value: Any) -> Any:
+    """A value as JSON knows it: numbers of numpy become Python's, also within tables and lists."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Mapping):
+        return {name: plain(part) for name, part in value.items()}
+    return [plain(part) for part in value] if isinstance(value, (list, tuple)) else value
+
+
 def _width(truncation: int | Literal["auto"], grows: bool) -> int:
+    truncation = plain(truncation)
     if truncation == "auto":
         return FIRST_WIDTH if grows else FIXED_WIDTH
     if isinstance(truncation, bool) or not isinstance(truncation, int) or truncation < 1:

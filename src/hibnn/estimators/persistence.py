@@ -22,6 +22,7 @@ from hibnn.errors import UserError
 from hibnn.estimators.classifier import ContinualClassifier
 from hibnn.estimators.common import ContinualEstimator
 from hibnn.estimators.model import Model, TaskRecord
+from hibnn.estimators.options import plain
 from hibnn.estimators.regressor import ContinualRegressor
 from hibnn.estimators.scaling import Scaling
 from hibnn.files.container import DamagedError, read_container, write_container
@@ -126,12 +127,9 @@ def check_version(path: Path, header: Mapping[str, Any]) -> None:
 
 def parameters(estimator: ContinualEstimator) -> dict[str, Any]:
     """The estimator's parameters as JSON knows them; a generator is replaced by nothing, for the seed is stored."""
-    values = estimator.get_params(deep=False)
+    values = {name: plain(value) for name, value in estimator.get_params(deep=False).items()}
     if not isinstance(values["random_state"], int | None):
         values["random_state"] = None
-    for name in ("options", "density"):
-        if values[name] is not None:
-            values[name] = dict(values[name])
     return values
 
 

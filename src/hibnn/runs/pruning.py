@@ -7,10 +7,8 @@ from hibnn.errors import UserError
 from hibnn.evaluation.evaluate import Granularity
 from hibnn.evaluation.pruning import GRID, Ranking, Removal, pruning_curve, weight_layers
 from hibnn.evaluation.pruning.study import Study
-from hibnn.files.atomic import read_json
 from hibnn.learners import find_method, methods
-from hibnn.runs.experiment import Experiment
-from hibnn.runs.readout import load_run
+from hibnn.runs.readout import load_run, read_finished
 
 
 def prune_run(
@@ -38,16 +36,14 @@ def prune_run(
         sum(layer.mean.numel() for layer in weight_layers(model.learner)),
         getattr(experiment.options, "prediction_draws", None),
         experiment.evaluate_on,
-        str(read_json(folder / "result.json")["experiment"]),
+        str(read_finished(folder)[1]["experiment"]),
         curves,
     )
 
 
 def check_prunable(folder: Path) -> None:
     """Refuse a folder without a finished run of a method that can be pruned."""
-    if not (folder / "result.json").exists():
-        raise UserError(f"{folder} holds no finished run: give a folder with a result.json.")
-    method = Experiment.from_json(read_json(folder / "config.json")).method
+    method = read_finished(folder)[0].method
     if not find_method(method).prunable:
         able = ", ".join(name for name, other in methods().items() if other.prunable)
         raise UserError(f"{method} has no Gaussian weights to prune: choose a run of {able}.")

@@ -1,5 +1,7 @@
 """Judge a finished run again: another scenario, granularity or score, without training anew."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,16 +26,38 @@ def load_run(
 
     `prediction_draws` replaces the posterior draws of its predictions, where the method has any.
     """
-    if not (folder / "result.json").exists():
-        raise UserError(f"{folder} holds no finished run: give a folder with a result.json.")
-    experiment = Experiment.from_json(read_json(folder / "config.json"))
+    experiment, _ = read_finished(folder)
     tasks = load_tasks(experiment)
     if prediction_draws is not None and hasattr(experiment.options, "prediction_draws"):
         options: Any = experiment.options
         experiment = replace(experiment, options=replace(options, prediction_draws=prediction_draws))
     model = new_model(experiment, tasks, device)
-    model.restore(read_state(folder / "model.safetensors"))
+    state = read_state(folder / "model.safetensors")
+    with _undamaged(folder / "model.safetensors"):
+        model.restore(state)
     return experiment, tasks, model
+
+
+def read_finished(folder: Path) -> tuple[Experiment, dict[str, Any]]:
+    """What was run and what came out; a folder without a finished run, or with damaged files, is refused."""
+    if not (folder / "result.json").exists():
+        raise UserError(f"{folder} holds no finished run: give a folder with a result.json.")
+    with _undamaged(folder / "config.json"):
+        experiment = Experiment.from_json(read_json(folder / "config.json"))
+    with _undamaged(folder / "result.json"):
+        result = dict(read_json(folder / "result.json"))
+        result["experiment"]
+    return experiment, result
+
+
+@contextmanager
+def _undamaged(path: Path) -> Iterator[None]:
+    """Say that a file is damaged where its content is not what a run writes."""
+    try:
+        yield
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RuntimeError) as error:
+        reason = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no content'}"
+        raise UserError(f"{path} is damaged ({reason}): use an intact copy, or run it again with --force.") from error
 
 
 def stored_read_out(

@@ -56,7 +56,7 @@ def run(
             return finished
     tasks = load_tasks(experiment, benchmark)
     ood = ood_inputs(experiment.ood, tasks)
-    trainer = Trainer(experiment, tasks, new_model(experiment, tasks, device), store, stop, after_task)
+    trainer = Trainer(experiment, tasks, new_model(experiment, tasks, device), store, stop, after_task, force)
     progress = progress or Silent()
     if store is None:
         return conclude(trainer, trainer.learn_all(progress), ood)[0]

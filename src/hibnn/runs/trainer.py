@@ -61,7 +61,7 @@ class Trainer:
     """A model on its way: where it stands, and what has been recorded.
 
     `stop` gives the signal to end, or None. `after_task` is called with the number of every task once it was evaluated
-    and with the accuracies on all so far, and may raise to give the run up.
+    and with the accuracies on all so far, and may raise to give the run up. `forced` is a run that would start anew.
     """
 
     def __init__(
@@ -72,9 +72,10 @@ class Trainer:
         store: RunFolder | None,
         stop: Stop,
         after_task: AfterTask | None = None,
+        forced: bool = False,
     ) -> None:
         self.experiment, self.benchmark, self.model = experiment, benchmark, model
-        self.store, self.stop, self.after_task = store, stop, after_task
+        self.store, self.stop, self.after_task, self.forced = store, stop, after_task, forced
         self.record = Record()
         self.structure: dict[str, Tensor] = {}
         self.number, self.epoch = 0, 0
@@ -189,5 +190,6 @@ class Trainer:
             return
         self.save()
         where = f"task {self.number + 1}, epoch {self.epoch + 1}"
-        goes_on = "" if self.store is None else f"; the same command goes on with {where}"
+        command = "the same command without --force" if self.forced else "the same command"
+        goes_on = "" if self.store is None else f"; {command} goes on with {where}"
         raise Interruption(f"interrupted{goes_on}.", signal)

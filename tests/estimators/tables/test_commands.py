@@ -191,6 +191,13 @@ def test_a_bad_file_has_its_sentence_and_leaves_the_model_alone(name, model, tmp
     assert model.read_bytes() == before
 
 
+def test_a_model_is_not_silently_taught_by_another_method_than_asked_for(january, model):
+    before = model.read_bytes()
+    with pytest.raises(UserError, match="was begun with ibnn, not vcl: use another --model"):
+        fit.main([str(january), "--model", str(model), "--method", "vcl", *QUICK])
+    assert model.read_bytes() == before
+
+
 def test_what_contradicts_the_model_is_refused(january, model, tmp_path):
     for words, sentence in (
         ([str(january), "--target", "age", "--model", str(model)], "predicts 'churned', not 'age'"),

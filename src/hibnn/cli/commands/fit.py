@@ -40,8 +40,8 @@ class FitArguments:
     """name of the task these data belong to; by default the latest with these classes, or a new one"""
     regression: bool = False
     """predict a number, not a class (new models only)"""
-    method: str = "ibnn"
-    """see 'hibnn methods' (new models only)"""
+    method: str | None = None
+    """see 'hibnn methods'; ibnn unless given (new models only)"""
     drop: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = ()
     """a column to leave out; may be repeated (new models only)"""
     unknown: Unknown = "refuse"
@@ -105,6 +105,10 @@ def known_model(parsed: FitArguments) -> TableModel:
         raise UserError(
             f"{parsed.model} predicts {model.encoder.target!r}, not {parsed.target!r}: use another --model."
         )
+    if parsed.method not in (None, model.estimator.method):
+        raise UserError(
+            f"{parsed.model} was begun with {model.estimator.method}, not {parsed.method}: use another --model."
+        )
     if parsed.regression and not model.regression:
         raise UserError(f"{parsed.model} predicts classes, not numbers: use another --model.")
     return model
@@ -113,7 +117,7 @@ def known_model(parsed: FitArguments) -> TableModel:
 def new_model(parsed: FitArguments) -> TableModel:
     """An untaught model as the command line describes it."""
     kind = ContinualRegressor if parsed.regression else ContinualClassifier
-    estimator = kind(parsed.method, task_inference=parsed.task_inference, random_state=parsed.seed)
+    estimator = kind(parsed.method or "ibnn", task_inference=parsed.task_inference, random_state=parsed.seed)
     return begin(parsed.file, parsed.target, parsed.drop, estimator)
 
 
