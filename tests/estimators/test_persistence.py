@@ -47,7 +47,8 @@ def file(fitted, tmp_path):
     return path
 
 
-def test_three_portions_in_three_processes_equal_one_process_bit_for_bit(tmp_path):
+@pytest.mark.slow
+def test_three_experiences_in_three_processes_equal_one_process_bit_for_bit(tmp_path):
     def run(name, *experiences):
         command = [sys.executable, "-c", PORTION, str(tmp_path / name), *experiences]
         subprocess.run(command, check=True, env=os.environ | {"PYTHONHASHSEED": "random"})

@@ -46,6 +46,7 @@ def finish_here(words):
     assert ended.value.code == 0
 
 
+@pytest.mark.slow
 def test_a_run_killed_twice_ends_with_the_same_numbers_metrics_and_files(tmp_path):
     check_kills("ibnn", tmp_path, kills=2, epochs=8)
 

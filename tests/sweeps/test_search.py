@@ -122,6 +122,7 @@ def test_a_trial_whose_worker_died_is_tried_again_and_can_be_the_best(problem, t
     assert sorted(tried) == [0, 1, 1, 1, 2]
 
 
+@pytest.mark.slow
 def test_a_trial_of_a_killed_process_goes_on_from_its_checkpoint(problem, tmp_path):
     def kill_at_checkpoint():
         wait_for(lambda: list(tmp_path.glob("trials/*/checkpoint.previous.safetensors")))
