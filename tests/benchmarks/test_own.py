@@ -151,6 +151,7 @@ def test_the_folder_does_not_count_but_the_content_does(folder, capsys, monkeypa
     assert (code, "the data of data/tasks.toml have changed" in err) == (2, True)
 
 
+@pytest.mark.slow
 def test_a_sweep_over_files_names_its_folders_after_the_benchmark(folder, capsys):
     cell = 'method = "finetune"\ndataset = "data/tasks.toml"\nscenario = "task"\nepochs = 1\n'
     Path("grid.toml").write_text(f"[[grid]]\n{cell}")

@@ -100,6 +100,7 @@ def test_the_workers_of_a_sweep_know_its_plugins(files, capsys, engine):
     assert len(list(Path("runs").glob("own-own-digits-task-s*/result.json"))) == 2
 
 
+@pytest.mark.slow
 def test_the_workers_of_a_search_know_its_plugins(files, capsys):
     fixed = 'method = "own"\ndataset = "split-digits"\nscenario = "task"\nepochs = 1\ntasks = 1\n'
     Path("space.toml").write_text(f"seeds = [7]\n[fixed]\n{fixed}[space]\nstrength = [1, 2]\n")

@@ -91,7 +91,7 @@ def _places(value):
         yield from _places(inner)
 
 
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 10))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 10))])
 def test_no_change_to_the_files_of_a_run_costs_another_its_row(tmp_path, capsys, seed):
     chance = random.Random(seed)
     fabricate(tmp_path / "good", 0.875, scenario="class")

@@ -73,7 +73,10 @@ def changed(holder, name, kind):
     raise AssertionError(f"no other value of {name} was found")
 
 
-@pytest.mark.parametrize("dataset", ["split-mnist", "permuted-mnist", "split-digits"])
+@pytest.mark.parametrize(
+    "dataset",
+    ["permuted-mnist", *(pytest.param(name, marks=pytest.mark.slow) for name in ("split-mnist", "split-digits"))],
+)
 @pytest.mark.parametrize("method", methods())
 def test_every_option_of_every_method_is_in_the_command(method, dataset):
     usual = experiment_of(method=method, dataset=dataset, scenario="class", seed=3)
