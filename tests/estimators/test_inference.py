@@ -109,6 +109,7 @@ def test_densities_help_with_labels_if_there_are_rows_to_learn_how_far(digits):
     assert uncertainty.epistemic.min() >= 0
 
 
+@pytest.mark.slow
 def test_a_told_task_uses_its_own_densities_also_in_onnx(tmp_path):
     onnxruntime = pytest.importorskip("onnxruntime")
     x, y = make_blobs(3000, centers=[[-1, 0], [1, 0], [5, -1], [5, 1]], random_state=0)
