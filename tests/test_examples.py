@@ -12,7 +12,7 @@ SAYS = {
     "cambridge_bars": r"4 features found \(true: 4\)",
     "drift": r"has 1 task and learned 6 experiences",
     "own_csv": r"after second\.csv: accuracy (0\.9|1\.0)",
-    "prune_and_export": r"model\.onnx answers alike: largest difference \de-(0[5-9]|1\d)",
+    "size_and_export": r"model\.onnx answers alike: largest difference \de-(0[5-9]|1\d)",
     "quickstart": r"digits 6 to 8: accuracy (0\.9|1\.0)\d if the task is told",
 }
 LEAVES = {"cambridge_bars": ["cambridge_bars.png"], "own_csv": ["answers.csv", "model.safetensors"]}
@@ -24,11 +24,11 @@ def better_in_every_month(printed: str) -> bool:
 
 
 def fewer_neurons(printed: str) -> bool:
-    whole, compact = re.findall(r": (\d+) neurons", printed)
-    return int(compact) < int(whole)
+    chosen, sized = re.findall(r": (\d+) neurons", printed)
+    return int(sized) < int(chosen)
 
 
-SHOWS = {"drift": better_in_every_month, "prune_and_export": fewer_neurons}
+SHOWS = {"drift": better_in_every_month, "size_and_export": fewer_neurons}
 
 
 def test_every_example_is_tested():

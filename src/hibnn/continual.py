@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from hibnn.benchmarks.base import LazySplit, Split
+from hibnn.denormals import flushing
 from hibnn.learners import find_method
 from hibnn.learners.base import GaussianPrediction, Learner, Prediction, Setting, State
 from hibnn.learners.network import NetworkOptions
@@ -77,6 +78,7 @@ class ContinualModel:
         """What densities are learned of: inputs, before the network; its features, after it; None without densities."""
         return self.inference.options.of if self.inference is not None and self.inference.has_density else None
 
+    @flushing
     def begin(
         self,
         train: LazySplit,
@@ -104,10 +106,12 @@ class ContinualModel:
         """Hold the rows of a task again, after `restore`."""
         self.learner.attach(self._divide(train, True).load(), task)
 
+    @flushing
     def epoch(self, number: int) -> dict[str, float]:
         """One pass over the experience; returns the mean of every term of the objective."""
         return self.learner.epoch(number)
 
+    @flushing
     def end(self, predictor: Predictor[Any] | None = None, on_class: OnClass = lambda terms: None) -> None:
         """Consolidate, let go of the rows, and calibrate what tells the tasks apart."""
         self.learner.end()
@@ -115,6 +119,7 @@ class ContinualModel:
             self._learn_densities(on_class)
         self._calibrate(predictor)
 
+    @flushing
     def learn_inference(self, train: LazySplit) -> None:
         """Let the inference alone learn from the rows of the task at which the learner stands."""
         self._divide(train, True)
@@ -122,6 +127,7 @@ class ContinualModel:
             self._learn_densities(lambda terms: None)
         self._calibrate(None)
 
+    @flushing
     def joint(self, x: NDArray[np.float32], heads: Sequence[int] | None = None) -> list[Float[Tensor, "rows labels"]]:
         """log n_y p(x | y, t) under some tasks or all; nothing without densities."""
         if self.density_of is None or self.inference is None:
@@ -131,6 +137,7 @@ class ContinualModel:
         parts = [self.inference.joint(block, heads, self.learner) for block in blocks]
         return [torch.cat(task) for task in zip(*parts, strict=True)]
 
+    @flushing
     def posterior(
         self,
         x: NDArray[np.float32],
@@ -143,6 +150,7 @@ class ContinualModel:
         inference = self.inference or TaskInference("entropy", self.learner.setting, mixing="hard")
         return inference.posterior(predictor(self.learner, x, heads), joint, share)
 
+    @flushing
     def predict(
         self,
         x: NDArray[np.float32],
@@ -160,6 +168,7 @@ class ContinualModel:
         own = places if task is None else [places[task]]
         return mix_classes([prediction.normalised() for prediction in within], own, tasks)
 
+    @flushing
     def predict_reals(
         self, x: NDArray[np.float32], task: int | None, predictor: Predictor[GaussianPrediction]
     ) -> GaussianMixture:
@@ -167,6 +176,7 @@ class ContinualModel:
         tasks, within = self._asked(x, task, predictor)
         return mix_reals(within, tasks)
 
+    @flushing
     def is_ood(self, x: NDArray[np.float32], rate: float = 0.05) -> Bool[Tensor, " rows"]:
         """Which inputs belong to none of the tasks, if this share of own inputs may be called so."""
         inference = self.inference or TaskInference("entropy", self.learner.setting)

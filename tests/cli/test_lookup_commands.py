@@ -128,7 +128,7 @@ def test_looking_up_runs_does_not_import_torch(root, words):
 
 def test_density_and_entropy_runs_are_rows_of_their_own_and_can_be_filtered(capsys, tmp_path):
     for inference in ("density", "entropy"):
-        for stamps in ("none", "hard"):
+        for stamps in ("auto", "hard"):
             changes = {"method": "ibnn", "scenario": "class", "task_inference": inference, "timestamps": stamps}
             write_run(tmp_path / f"{inference}-{stamps}", 0.9, **changes)
     rows = json.loads(call(capsys, tmp_path, "runs", "--json"))

@@ -60,8 +60,6 @@ WRONG = {
     "too few columns to predict": (lambda m: m.predict(X[:, :2]), "2 features"),
     "NaN to predict": (lambda m: m.predict_proba(one(np.nan)), "NaN"),
     "no rows to predict": (lambda m: m.predict(X[:0]), "0 sample"),
-    "a negative tolerance": (lambda m: m.compact(-1.0), "at least 0"),
-    "a tolerance that is NaN": (lambda m: m.compact(float("nan")), "at least 0"),
 }
 PARAMETERS = {
     "no epochs": ({"epochs": 0}, "epochs must be"),
@@ -141,7 +139,6 @@ def test_nothing_is_predicted_or_saved_before_a_fit(tmp_path):
         lambda: ContinualClassifier().predict(X),
         lambda: ContinualRegressor().predict(X),
         lambda: ContinualClassifier().save(tmp_path / "model"),
-        lambda: ContinualClassifier().compact(),
     ):
         with pytest.raises(NotFittedError):
             attempt()

@@ -120,7 +120,7 @@ def test_a_file_of_another_version_is_refused(file):
     save_file(load_file(file), file, metadata={"hibnn": json.dumps(label | {"version": 1})})
     with pytest.raises(UserError, match="fit it again"):
         load_model(file)
-    save_file(load_file(file), file, metadata={"hibnn": json.dumps(label | {"version": 4})})
+    save_file(load_file(file), file, metadata={"hibnn": json.dumps(label | {"version": 5})})
     with pytest.raises(UserError, match="upgrade hibnn"):
         load_model(file)
 

@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from hibnn.estimators import ContinualClassifier, ContinualRegressor
 from hibnn.learners import methods
 
-QUICK = {"epochs": 6, "truncation": 20, "random_state": 0}
+QUICK = {"epochs": 20, "truncation": 20, "random_state": 0}
 
 
 # scikit-learn skips its check of the array API unless the environment asks for it; every other check applies

@@ -1,16 +1,12 @@
-"""Smaller models, and models for other programs."""
+"""Small models, answers that stay, and models for other programs."""
 
 import json
 
 import numpy as np
 import pytest
-import torch
-from sklearn.datasets import load_digits, load_wine
+from sklearn.datasets import load_digits
 
-from hibnn.errors import UserError
 from hibnn.estimators import ContinualClassifier, ContinualRegressor, load_model
-from hibnn.estimators.compaction import unit_effects
-from hibnn.estimators.predictive import PredictionMode
 
 
 @pytest.fixture(scope="module")
@@ -28,66 +24,50 @@ def model(digits):
     return model
 
 
-def logits(model, x):
-    mode, inputs = PredictionMode("mean"), model.model_.inputs.apply(x)
-    (_, (first, second)), *_ = mode.outputs(model.model_.learner, inputs, [0, 1])
-    return torch.cat([first[0], second[0]], 1)
+def weights(model):
+    network = model.model_.learner.bayesian
+    return [layer.mean for layer in (*network.hidden_layers(), *network.every_head())]
 
 
-def test_what_is_dropped_moves_the_outputs_by_no_more_than_the_tolerance(digits, model):
+def test_a_model_holds_only_the_neurons_it_kept(model):
+    assert model.n_active_[0] < 2 * 30  # what two tasks were offered
+    assert model.model_.learner.bayesian.widths == model.n_active_
+    numbers = sum(len(layer) * len(layer.T) for layer in weights(model))
+    assert model.n_parameters() - model.model_.inference.parameter_count() == 2 * numbers
+
+
+@pytest.mark.parametrize("prediction", ["sample", "mean"])
+def test_an_answer_for_a_task_never_changes_whatever_is_learned_later(digits, prediction, tmp_path):
     x, y = digits
-    before = logits(model, x[y < 4])
-    model.compact(tolerance=2.0)
-    assert 1 <= model.model_.learner.bayesian.widths[0] < 30
-    moved = (logits(model, x[y < 4]) - before).abs().mean(0).max()
-    assert 0 < moved < 2.0
+    model = ContinualClassifier(epochs=4, truncation=10, prediction=prediction, random_state=0)
+    answers = {}
+    for number in range(10):
+        first, second = number % 5, (number % 5) + 5
+        chosen = (y == first) | (y == second)
+        model.partial_fit(x[chosen][number // 5 :: 2], y[chosen][number // 5 :: 2], task=f"month {number}")
+        answers[f"month {number}"] = model.classes_, model.predict_proba(x, task=f"month {number}")
+        if number == 5:
+            model.save(tmp_path / "model.hibnn")
+            model = load_model(tmp_path / "model.hibnn")
+    for task, (classes, answer) in answers.items():
+        now = model.predict_proba(x, task=task)
+        assert np.array_equal(now[:, np.isin(model.classes_, classes)], answer)
 
 
-def test_effects_bound_what_dropping_a_single_neuron_does(digits, model):
-    x, y = digits
-    network, before = model.model_.learner.bayesian, logits(model, x[y < 4])
-    (effects,) = unit_effects(network, model.model_.activity)
-    for unit in (0, 10, 29):
-        head = [one.mean[unit].detach().clone() for one in network.heads]
-        with torch.no_grad():
-            for one in network.heads:
-                one.mean[unit] = 0
-            assert (logits(model, x[y < 4]) - before).abs().mean(0).max() <= effects[unit]
-            for one, old in zip(network.heads, head, strict=True):
-                one.mean[unit] = old
-
-
-def test_a_compacted_model_is_smaller_can_be_saved_and_goes_on_learning(digits, model, tmp_path):
-    x, y = digits
-    model.save(tmp_path / "full.hibnn")
-    parameters = model.n_parameters()
-    model.compact(tolerance=3.0).save(tmp_path / "compact.hibnn")
-    assert model.n_parameters() < parameters
-    assert (tmp_path / "compact.hibnn").stat().st_size < (tmp_path / "full.hibnn").stat().st_size
-    loaded = load_model(tmp_path / "compact.hibnn")
-    assert np.array_equal(loaded.predict_proba(x), model.predict_proba(x))
-    for one in (model, loaded):
-        one.partial_fit(x[y > 7], y[y > 7])
-    assert np.array_equal(loaded.predict_proba(x), model.predict_proba(x))
-
-
-def test_no_tolerance_drops_nothing(digits, model):
-    before = model.predict_proba(digits[0])
-    model.compact(tolerance=0.0)
-    assert model.model_.learner.bayesian.widths == [30]
-    assert np.array_equal(model.predict_proba(digits[0]), before)
-
-
-def test_a_method_without_neurons_to_spare_is_not_compacted():
-    x, y = load_wine(return_X_y=True)
-    with pytest.raises(UserError, match="ewc cannot be compacted"):
-        ContinualClassifier("ewc", epochs=1).fit(x, y).compact()
+def test_a_model_without_neurons_can_be_exported(tmp_path):
+    runtime = pytest.importorskip("onnxruntime")
+    x = np.random.default_rng(0).normal(size=(200, 3))
+    model = ContinualClassifier(epochs=2, random_state=0).fit(x, np.arange(200) < 2)
+    assert model.n_active_ == [0.0]
+    model.export_onnx(tmp_path / "model.onnx")
+    (probabilities, *_) = runtime.InferenceSession(tmp_path / "model.onnx").run(None, {"x": x})
+    np.testing.assert_allclose(probabilities, model.predict_proba(x), atol=1e-5)
 
 
 def test_onnxruntime_has_the_same_probabilities_and_uncertainty(digits, model, tmp_path):
     runtime = pytest.importorskip("onnxruntime")
     x, _ = digits
-    model.compact(tolerance=1.0).export_onnx(tmp_path / "model.onnx")
+    model.export_onnx(tmp_path / "model.onnx")
     session = runtime.InferenceSession(tmp_path / "model.onnx")
     probabilities, total, epistemic, tasks = session.run(None, {"x": x})
     uncertainty = model.predict_uncertainty(x)

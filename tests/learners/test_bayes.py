@@ -6,7 +6,6 @@ import torch
 from checks import check_learner, learn, probabilities, small_benchmark, small_learner
 from hibnn.benchmarks import Scenario
 from hibnn.errors import UserError
-from hibnn.learners import find_method
 from hibnn.learners.bayes_options import BayesOptions, BuffetOptions, HierarchicalOptions
 from hibnn.learners.schedule import Schedule
 from hibnn.nn.layers.masks import Relaxation
@@ -20,7 +19,7 @@ def test_the_bayesian_methods_are_learners(method, tmp_path):
 
 def test_the_posterior_becomes_the_prior_and_a_new_head_gets_the_first_prior():
     benchmark = small_benchmark()
-    learner = small_learner("ibnn", benchmark, epochs=2)
+    learner = small_learner("ibnn", benchmark, epochs=2, size="prior")
     learn(learner, benchmark.tasks[0])
     network = learner.bayesian
     learner.begin(benchmark.tasks[1])
@@ -66,8 +65,10 @@ def test_child_alpha_grows_with_every_data_set():
     learner = small_learner("hibnn", benchmark, epochs=1, child_alpha=2.0, child_alpha_step=3.0, child_alpha_every=2)
     seen = []
     for task in benchmark.tasks:
-        learn(learner, task)
+        learner.begin(task)
         seen.append(learner.bayesian.buffet.child_alpha)
+        learner.epoch(0)
+        learner.end()
     assert seen == [2.0, 2.0, 5.0]
 
 
@@ -92,15 +93,16 @@ def test_prediction_by_means_is_close_to_the_average_over_draws():
 def test_more_draws_of_the_weights_are_more_rows():
     benchmark = small_benchmark()
     learner = small_learner("hibnn", benchmark, draws=3, epochs=1, hidden=(12, 7))
-    assert learn(learner, benchmark.tasks[0])[0]["nll"] > 0
+    learner.begin(benchmark.tasks[0])
     assert [len(pi) for pi in learner.bayesian.buffet.expected_pi()] == [12, 7]
+    assert learner.epoch(0)["nll"] > 0
 
 
 def test_authors_variants_train_and_answer():
     benchmark = small_benchmark()
     options = {
         "relaxation": "paper", "mask_kl": "authors", "averaged_masks": 10, "prediction_masks": "soft",
-        "schedule": "exponential", "epochs": 3, "prediction_draws": 5,
+        "schedule": "exponential", "epochs": 3, "prediction_draws": 5, "size": "prior",
     }  # fmt: skip
     options = {name: find_value(name, value) for name, value in options.items()}
     for method, expected in (("ibnn", {"kl_masks"}), ("hibnn", {"kl_masks", "kl_child"})):
@@ -155,7 +157,10 @@ def test_a_non_finite_objective_stops_with_the_step_and_the_term():
 
 
 def test_every_bayesian_method_is_found_by_name():
-    assert {find_method(name).learner.__name__ for name in ("vcl", "mfvi", "ibnn", "hibnn")} == {"SequentialBayes"}
+    benchmark = small_benchmark()
+    learners = {name: type(small_learner(name, benchmark)).__name__ for name in ("vcl", "mfvi", "ibnn", "hibnn")}
+    fixed, sized = "SequentialBayes", "SizedBayes"
+    assert learners == {"vcl": fixed, "mfvi": fixed, "ibnn": sized, "hibnn": sized}
 
 
 def test_options_take_words_for_their_enumerations():

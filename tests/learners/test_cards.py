@@ -14,7 +14,7 @@ def test_the_page_of_the_documentation_is_made_from_the_cards():
 
 
 def test_a_card_lists_options_with_their_defaults(capsys):
-    assert ("--alpha", "30.0") in options_table(find_method("ibnn"))
+    assert ("--alpha", "10.0") in options_table(find_method("ibnn"))
     with pytest.raises(SystemExit) as code:
         main(["methods", "ibnn"])
     assert code.value.code == 0

@@ -37,11 +37,11 @@ def stored(tmp_path_factory):
     """Two finished runs of the IBNN, VCL of two widths, BSCL, a deep HIBNN, and one run that has only begun."""
     root = tmp_path_factory.mktemp("runs")
     for seed in (0, 1):
-        small_run(root / f"ibnn-{seed}", seed=seed)
+        small_run(root / f"ibnn-{seed}", seed=seed, size="prior")
     for width in (4, 8):
         small_run(root / f"vcl-{width}", "vcl", width=width)
     small_run(root / "bscl", "bscl", retraining_epochs=1)
-    small_run(root / "hibnn", "hibnn", depth=2)
+    small_run(root / "hibnn", "hibnn", depth=2, size="prior")
     shutil.copytree(root / "ibnn-1", root / "ibnn-2")
     (root / "ibnn-2" / "result.json").unlink()
     rewrite(root / "ibnn-2", "config.json", seed=2)
@@ -54,6 +54,18 @@ def call(capsys, *words):
         main([str(word) for word in words])
     captured = capsys.readouterr()
     return exit_code.value.code, captured.out, captured.err
+
+
+def test_curves_of_every_layer_are_drawn_with_the_neurons_that_were_kept(tmp_path):
+    small_run(tmp_path / "sized", depth=2)
+    drawings = {drawing.name: drawing.figure for drawing in draw_all(records_below([tmp_path]))}
+    figure = drawings["held-out-curves-split-digits-task-IBNN-layer 2"]
+    units = read_record(tmp_path / "sized").result["active_units_per_task"]
+    kept = [units[0][1], units[1][1] - units[0][1]]
+    assert [axis.get_title() for axis in figure.axes] == [f"task {n + 1}: {kept[n]:.0f} kept" for n in (0, 1)]
+    sizes, losses = figure.axes[1].lines[0].get_data()
+    assert sizes[0] == 0
+    assert len(sizes) == len(losses)
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +97,7 @@ def test_figures_count_finished_seeds_only_and_name_the_unfinished(stored, drawn
 
 def test_every_figure_is_drawn_or_its_need_is_named(drawn):
     missing = {name for name, one in drawn.items() if one.figure is None}
-    assert missing == {"pruning-curves", "pruning-depth", "entropy"}
+    assert missing == {"pruning-curves", "pruning-depth", "entropy", "held-out-curves"}
     assert "hibnn prune" in drawn["pruning-curves"].reason
     assert all(any(name.startswith(maker) for name in drawn) for maker in MAKERS)
 

@@ -95,7 +95,7 @@ def test_settings_of_different_versions_are_told_apart_by_what_only_one_of_them_
     config = json.loads((fabricate(tmp_path / "old") / "config.json").read_text())
     del config["mixing"], config["options"]["alpha"]
     (tmp_path / "old" / "config.json").write_text(json.dumps(config))
-    assert sorted(group.variant for group in groups_of(tmp_path)) == ["", "mixing soft, alpha 30.0"]
+    assert sorted(group.variant for group in groups_of(tmp_path)) == ["", "mixing soft, alpha 10.0"]
 
 
 def test_a_folder_named_twice_counts_once_and_a_missing_one_is_a_sentence(tmp_path):

@@ -17,8 +17,8 @@ from killing import KillAfter, KilledError
 TIMINGS = ("seconds", "seconds_per_task")
 
 
-def experiment(method="ibnn", **changes):
-    options = {"epochs": 3, "prediction_draws": 5} if method == "ibnn" else {"epochs": 3}
+def experiment(method="ibnn", size="evidence", **changes):
+    options = {"epochs": 3, "prediction_draws": 5, "size": size} if method == "ibnn" else {"epochs": 3}
     values = {"scenario": Scenario.TASK, "tasks": 3} | changes
     return Experiment(
         method=method, dataset="split-digits", options=options_for(method, "split-digits", **options), **values
@@ -63,14 +63,22 @@ def test_a_damaged_checkpoint_is_named(tmp_path):
         read_state(tmp_path / "checkpoint.safetensors")
 
 
-def test_the_structure_of_every_task_is_stored(tmp_path):
-    result = run(experiment(), tmp_path)
+def test_the_structure_of_every_task_is_stored_where_the_prior_sizes_layers(tmp_path):
+    result = run(experiment(size="prior"), tmp_path)
     structure = load_file(tmp_path / "structure.safetensors")
     z = structure["task2.layer0.z"]
     assert z.shape == (100, 100)
     assert ((z >= 0) & (z <= 1)).all()
     assert structure["task2.layer0.active"].shape == (1000,)
     assert result["active_counts_per_task"][2][0] == structure["task2.layer0.active"].median()
+    assert len(result["active_units_per_task"]) == 3
+
+
+def test_the_curves_that_sized_a_task_are_stored(tmp_path):
+    result = run(experiment(), tmp_path)
+    sizes, losses = load_file(tmp_path / "structure.safetensors")["task2.layer0.curve"]
+    assert sizes[0] == 0
+    assert (losses >= 0).all()
     assert len(result["active_units_per_task"]) == 3
 
 

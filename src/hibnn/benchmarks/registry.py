@@ -15,7 +15,7 @@ from hibnn.registry import Registry
 
 
 def _built_in() -> Iterator[BenchmarkEntry]:
-    for file in ("split", "permuted", "difficulty"):
+    for file in ("split", "permuted", "difficulty", "controls"):
         yield from import_module(f"hibnn.benchmarks.{file}").BENCHMARKS
 
 

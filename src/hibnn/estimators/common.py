@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 from hibnn.benchmarks.base import Split
 from hibnn.continual import ContinualModel, new_learner
 from hibnn.errors import UserError, unknown, value_errors
-from hibnn.estimators.compaction import compact_model
 from hibnn.estimators.inputs import read_inputs
 from hibnn.estimators.model import Model, TaskName, TaskRecord, check_task_name
 from hibnn.estimators.options import density_options, method_options, plain
@@ -93,16 +92,6 @@ class ContinualEstimator(BaseEstimator, ABC):
         if not isinstance(loaded, cls):
             raise UserError(f"{path} holds a {type(loaded).__name__}: load it with {type(loaded).__name__}.load.")
         return loaded
-
-    def compact(self, tolerance: float = 0.1) -> Self:
-        """Drop the neurons without which, on data like those learned, no output is expected to move by more.
-
-        See `hibnn.estimators.compaction` for the bound. The model can still be saved, exported and taught.
-        """
-        check_is_fitted(self)
-        with self._unchanged_on_failure():
-            self._become(compact_model(self.model_, tolerance))
-        return self
 
     @abstractmethod
     def predict_mixture(self, X: Any, task: TaskName | None) -> ClassMixture | GaussianMixture:

@@ -34,7 +34,7 @@ class ExportModule(nn.Module):
     def __init__(self, model: Model, heads: Sequence[int], mode: PredictionMode) -> None:
         super().__init__()
         assert isinstance(model.learner, SequentialBayes)
-        self.ensemble = mode.ensemble(model.learner)
+        self.ensemble = mode.ensemble(model.learner, heads)
         self.preprocess = model.learner.preprocess
         self.heads = list(heads)
         self.inference = model.inference
@@ -99,7 +99,7 @@ def export_onnx(model: Model, task: int | None, mode: PredictionMode, path: Path
         import onnxscript  # noqa: F401 (torch's exporter needs it)
     except ImportError:
         raise UserError("exporting needs onnx and onnxscript: pip install 'hibnn[onnx]'.") from None
-    if type(model.learner) is not SequentialBayes:
+    if not isinstance(model.learner, SequentialBayes) or not model.learner.answers_alone:
         raise UserError(f"the posterior of {model.method} is no ensemble: choose ibnn, hibnn, vcl or mfvi.")
     heads = model.continual.heads if task is None else [task]
     kind = ExportRegressor if model.regression else ExportClassifier

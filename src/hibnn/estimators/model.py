@@ -1,11 +1,7 @@
 """What an estimator has learned, as one value that is never changed: a new experience of data makes a new one."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-
-import torch
-from torch import Tensor
 
 from hibnn.continual import ContinualModel
 from hibnn.errors import UserError, unknown
@@ -32,11 +28,7 @@ class TaskRecord:
 
 @dataclass(frozen=True)
 class Model:
-    """The method with its options, how inputs and targets are scaled, the tasks, and what learned them.
-
-    `activity` is the root mean square of every hidden neuron's activation, the largest over the experiences: all
-    that is known of the data when neurons are to be dropped.
-    """
+    """The method with its options, how inputs and targets are scaled, the tasks, and what learned them."""
 
     method: str
     options: NetworkOptions
@@ -44,7 +36,6 @@ class Model:
     targets: Scaling
     tasks: tuple[TaskRecord, ...]
     continual: ContinualModel
-    activity: tuple[Tensor, ...] = ()
 
     @property
     def learner(self) -> Learner:
@@ -81,13 +72,3 @@ def check_task_name(name: Any) -> None:
     """Refuse a name that could not be written into a file and read back."""
     if isinstance(name, bool) or not isinstance(name, str | int):
         raise UserError(f"a task's name must be a word or a whole number, not {type(name).__name__} ({name!r}).")
-
-
-def largest(first: Sequence[Tensor], second: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """Element by element; the second may have more neurons, as a layer that has grown."""
-    if not first:
-        return tuple(second)
-    grown = [new.clone() for new in second]
-    for old, new in zip(first, grown, strict=True):
-        new[: len(old)] = torch.maximum(old, new[: len(old)])
-    return tuple(grown)

@@ -12,10 +12,8 @@ from hibnn.learners.bayes_options import BayesOptions, BuffetOptions
 from hibnn.learners.network import NetworkOptions
 from hibnn.tasks.density import DensityOptions
 
-FIRST_WIDTH = 30
-"""Neurons in each layer to begin with, when the truncation grows by itself."""
-FIXED_WIDTH = 100
-"""Neurons in each layer of a method whose layers cannot grow."""
+WIDTH = 100
+"""Neurons in each layer; where data size it, fresh ones that a task is offered, and as many again if it keeps all."""
 
 
 def method_options(
@@ -27,15 +25,14 @@ def method_options(
 ) -> NetworkOptions:
     """The method's options; those the user gives by name come last."""
     kind = find_method(method).options
-    values: dict[str, Any] = {"width": _width(truncation, issubclass(kind, BuffetOptions))}
+    values: dict[str, Any] = {"width": _width(truncation)}
+    sized = issubclass(kind, BuffetOptions)
     if issubclass(kind, BayesOptions):
-        values["learning_rate"] = 1e-2
-        values["input_std"] = 0.3 if scaling == "examples" else 0.0
+        values["learning_rate"] = 2e-2 if sized else 1e-2  # few neurons need larger weights than many
+        values["input_std"] = 0.0 if scaling != "examples" else 1.0 if sized else 0.3
         if scaling != "examples":
             values["init_std"] = min(0.5, inputs**-0.5)
-    if issubclass(kind, BuffetOptions) and truncation == "auto":
-        values["truncation_growth"] = "auto"
-    known = {field.name for field in fields(kind)} - {"timestamps", "frozen_threshold"}  # it answers as it stands
+    known = {field.name for field in fields(kind)}
     for name in further or {}:
         if name not in known:
             raise unknown(f"option of {method}", name, known)
@@ -51,10 +48,10 @@ def plain(value: Any) -> Any:
     return [plain(part) for part in value] if isinstance(value, (list, tuple)) else value
 
 
-def _width(truncation: int | Literal["auto"], grows: bool) -> int:
+def _width(truncation: int | Literal["auto"]) -> int:
     truncation = plain(truncation)
     if truncation == "auto":
-        return FIRST_WIDTH if grows else FIXED_WIDTH
+        return WIDTH
     if isinstance(truncation, bool) or not isinstance(truncation, int) or truncation < 1:
         raise UserError(f"truncation must be 'auto' or a positive whole number, not {truncation!r}.")
     return truncation

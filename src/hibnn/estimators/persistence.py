@@ -31,7 +31,7 @@ from hibnn.nn.layout import Layout
 from hibnn.tasks import TaskInference
 from hibnn.tasks.density import DensityOptions
 
-FORMAT, VERSION = "hibnn-estimator", 3
+FORMAT, VERSION = "hibnn-estimator", 4
 MODEL = "model."
 KINDS = {kind.__name__: kind for kind in (ContinualClassifier, ContinualRegressor)}
 
@@ -41,7 +41,6 @@ def save_model(estimator: ContinualEstimator, path: Path) -> None:
     model = estimator.model_
     state, setting = model.continual.state(), model.learner.setting
     tensors = {MODEL + name: value for name, value in state.tensors.items()}
-    tensors |= {f"activity.{number}": value for number, value in enumerate(model.activity)}
     for name, scaling in (("inputs", model.inputs), ("targets", model.targets)):
         tensors |= {f"{name}.mean": torch.from_numpy(scaling.mean), f"{name}.scale": torch.from_numpy(scaling.scale)}
     stored, same = without_copies({name: value.detach().cpu().contiguous() for name, value in tensors.items()})
@@ -55,7 +54,6 @@ def save_model(estimator: ContinualEstimator, path: Path) -> None:
             "options": asdict(model.options),
             "seed": setting.seed,
             "tasks": [asdict(task) for task in model.tasks],
-            "layers": len(model.activity),
             "model": state.metadata,
             "inference": {"kind": model.inference.kind, "options": asdict(model.inference.options)},
             "notes": getattr(estimator, "notes_", None),
@@ -93,8 +91,7 @@ def read_model(metadata: Mapping[str, Any], tensors: Mapping[str, Tensor], regre
     state = State(State(dict(tensors), {}).below(MODEL), metadata["model"])
     inference.restore(state)
     continual = ContinualModel(new_learner(metadata["method"], options, setting, state), inference, precise=True)
-    activity = tuple(tensors[f"activity.{number}"] for number in range(metadata["layers"]))
-    return Model(metadata["method"], options, inputs, targets, tasks, continual, activity)
+    return Model(metadata["method"], options, inputs, targets, tasks, continual)
 
 
 def read_file(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:

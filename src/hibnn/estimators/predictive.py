@@ -18,10 +18,12 @@ from hibnn.learners import Learner, Prediction
 from hibnn.learners.base import GaussianPrediction
 from hibnn.learners.sequential_bayes import SequentialBayes
 from hibnn.nn.likelihoods import Gaussian
-from hibnn.nn.networks.ensemble import Ensemble, at_the_means, drawn
+from hibnn.nn.networks.bayesian import BayesianMLP
+from hibnn.nn.networks.ensemble import Ensemble, Parts, at_the_means, drawn
 
 Mode = Literal["sample", "mean"]
-NUMBERS_AT_ONCE = 200_000
+ROWS_AT_ONCE = 2048
+"""Of all draws together, whatever the width: with other blocks a row's answer would be rounded otherwise."""
 
 
 @dataclass(frozen=True)
@@ -37,19 +39,27 @@ class PredictionMode:
         if self.draws < 1:
             raise UserError(f"draws must be positive, not {self.draws}.")
 
-    def ensemble(self, learner: SequentialBayes) -> Ensemble:
-        """The posterior as a fixed function of the inputs."""
+    def ensemble(self, learner: SequentialBayes, heads: Sequence[int]) -> Ensemble | Parts:
+        """The posterior as a fixed function of the inputs, for some of the heads."""
+        networks = {head: learner.network_of(head)[0] for head in heads}
+        if all(network is learner.bayesian for network in networks.values()):
+            return self._of(learner.bayesian, learner, learner.setting.generator("ensemble"))
+        # a stream for each head: what a head answers must not change with those learned after it
+        streams = {head: learner.setting.generator("ensemble", head) for head in heads}
+        return Parts({head: self._of(network, learner, streams[head]) for head, network in networks.items()})
+
+    def _of(self, network: BayesianMLP, learner: SequentialBayes, generator: torch.Generator) -> Ensemble:
         if self.mode == "mean":
-            return at_the_means(learner.bayesian)
-        return drawn(learner.bayesian, self.draws, learner.draws.relaxation, learner.setting.generator("ensemble"))
+            return at_the_means(network)
+        return drawn(network, self.draws, learner.draws.relaxation, generator)
 
     def outputs(
         self, learner: SequentialBayes, x: np.ndarray, heads: Sequence[int]
     ) -> Iterator[tuple[slice, list[Tensor]]]:
         """A few thousand rows at a time, and the outputs (draws, rows, outputs) of each head for them."""
-        ensemble = self.ensemble(learner).double()
+        ensemble = self.ensemble(learner, heads).double()
         draws = 1 if self.mode == "mean" else self.draws
-        size = max(1, NUMBERS_AT_ONCE // (draws * max(learner.bayesian.widths, default=1)))
+        size = max(1, ROWS_AT_ONCE // draws)
         for number, rows in enumerate(torch.from_numpy(x).split(size)):
             with torch.no_grad():
                 outputs = ensemble(learner.preprocess(rows.double()), heads)
@@ -57,7 +67,7 @@ class PredictionMode:
 
     def classes(self, learner: Learner, x: np.ndarray, heads: Sequence[int]) -> list[Prediction]:
         """A prediction over its own classes from every head."""
-        if type(learner) is not SequentialBayes:
+        if not isinstance(learner, SequentialBayes) or not learner.answers_alone:
             return with_streams("ensemble")(learner, x, heads)
         predictions = [empty_prediction(len(x), learner.head_sizes[head]) for head in heads]
         for rows, outputs in self.outputs(learner, x, heads):

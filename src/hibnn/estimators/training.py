@@ -4,22 +4,16 @@ import math
 from dataclasses import replace
 
 import numpy as np
-import torch
 
 from hibnn.benchmarks.base import LazySplit, Split
-from hibnn.estimators.model import Model, TaskRecord, largest
+from hibnn.estimators.model import Model, TaskRecord
 from hibnn.estimators.predictive import PredictionMode
-from hibnn.learners import Learner
-from hibnn.learners.sequential_bayes import SequentialBayes
-from hibnn.nn.networks.ensemble import drawn
 from hibnn.progress import Bar
 
 ENOUGH_ROWS = 1000
 """The network of a classifier does without the rows that calibrate where an experience has so many."""
 STEPS = 1200
-LONGEST, SHORTEST = 60, 4
-ACTIVITY_ROWS = 2000
-ACTIVITY_DRAWS = 8
+LONGEST, SHORTEST = 120, 4
 
 
 def learn_experience(
@@ -49,26 +43,14 @@ def learn_experience(
         options=options,
         continual=continual,
         tasks=model.with_task(task.after(len(split))),
-        activity=largest(model.activity, activity_of(continual.learner, split.x)),
     )
 
 
 def training_length(rows: int) -> tuple[int, int]:
-    """Epochs and minibatch size for so many rows: about 1,200 steps, within 4 to 60 epochs.
+    """Epochs and minibatch size for so many rows: about 1,200 steps, within 4 to 120 epochs.
 
     Small data get enough steps, large data few passes.
     """
     batch_size = 32 if rows < 4_000 else 128 if rows < 20_000 else 256
     epochs = round(STEPS / math.ceil(rows / batch_size))
     return min(LONGEST, max(SHORTEST, epochs)), batch_size
-
-
-def activity_of(learner: Learner, x: np.ndarray) -> list[torch.Tensor]:
-    """sqrt(E[h^2]) of every hidden neuron over the first rows and some draws, for methods that can drop neurons."""
-    if type(learner) is not SequentialBayes:
-        return []
-    relaxation = learner.draws.relaxation
-    ensemble = drawn(learner.bayesian, ACTIVITY_DRAWS, relaxation, learner.setting.generator("activity"))
-    with torch.no_grad():
-        inputs = learner.preprocess(torch.from_numpy(x[:ACTIVITY_ROWS]))
-        return [layer.square().mean((0, 1)).sqrt() for layer in ensemble.activations(inputs)]

@@ -234,6 +234,10 @@ class Learner(ABC):
         """a_k of the posterior of every stick, one vector for each set of sticks, or None where the width is fixed."""
         return None
 
+    def size_curves(self) -> list[Float[Tensor, "2 sizes"]]:
+        """For each layer the numbers of fresh neurons that were tried for the last task, and their held-out losses."""
+        return []
+
     def features(self, x: Tensor, head: int) -> Float[Tensor, "rows units"]:
         """The last hidden layer for some inputs under a head, without chance; not every method has one for all."""
         raise UserError(f"{type(self).__name__} has no features to learn densities of: use densities of inputs.")

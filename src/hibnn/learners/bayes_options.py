@@ -1,5 +1,6 @@
 """Options of the Bayesian learners. The defaults are ours; `hibnn.learners.presets` holds the paper's."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -46,10 +47,10 @@ class BayesOptions(NetworkOptions):
     variance_rate: float = 1e-3
     """learning rate of the log variances"""
     prior_variance: float = 0.7
-    log_variance: float = -6.0
-    """where the log variances of weights start"""
-    init_std: float = 0.1
-    """standard deviation of the first means of the weights"""
+    log_variance: float | None = -6.0
+    """where the log variances of weights start; None: by the number of a neuron's inputs"""
+    init_std: float | None = 0.1
+    """standard deviation of the first means of the weights; None: by the number of a neuron's inputs"""
     head_init_std: float = 0.0
     """the same for the heads (the paper: 0.1)"""
     input_std: float = 0.3
@@ -70,7 +71,8 @@ class BayesOptions(NetworkOptions):
         super().__post_init__()
         for name in ("variance_rate", "prior_variance", "draws", "prediction_draws", "first_task_factor"):
             check_option(self, name, getattr(self, name) > 0, "positive")
-        for name in ("init_std", "head_init_std", "input_std", "kl_warmup", "likelihood_epochs"):
+        check_option(self, "init_std", self.init_std is None or self.init_std >= 0, "at least 0")
+        for name in ("head_init_std", "input_std", "kl_warmup", "likelihood_epochs"):
             check_option(self, name, getattr(self, name) >= 0, "at least 0")
 
     def plan(self, first: bool) -> Plan:
@@ -90,11 +92,19 @@ class BayesOptions(NetworkOptions):
 
 @dataclass(frozen=True)
 class BuffetOptions(BayesOptions):
-    """An IBP over the neurons of each layer (IBNN); `width` is the truncation K."""
+    """An IBP over the neurons of each layer (IBNN); `width` is the truncation K: what a task is offered."""
 
-    alpha: float = 30.0
+    learning_rate: float = 5e-3
+    """learning rate of the means"""
+    log_variance: float | None = None
+    """where the log variances of weights start; None: by the number of a neuron's inputs"""
+    init_std: float | None = None
+    """standard deviation of the first means of the weights; None: by the number of a neuron's inputs"""
+    input_std: float = 1.0
+    """give every example mean zero and this standard deviation; 0 leaves inputs as they are"""
+    alpha: float = 10.0
     """prior Beta(alpha, 1) of the sticks: about how many neurons are expected before any data"""
-    init_alpha: float = 50.0
+    init_alpha: float = 30.0
     """where the posterior's sticks start, Beta(init_alpha, 1): wide, so that neurons are there to be learned"""
     stick_rate: float = 0.05
     """learning rate of the Beta parameters"""
@@ -112,20 +122,19 @@ class BuffetOptions(BayesOptions):
     """relaxed masks averaged for each example (the paper: 10)"""
     prediction_masks: Literal["hard", "soft"] = "hard"
     """Bernoulli masks, or relaxed and averaged ones as in the authors' program"""
-    timestamps: Timestamps = Timestamps.NONE
-    """draw a task's masks from the sticks it left: soft, or hard, which also keeps its neurons from changing"""
-    frozen_threshold: float = 0.1
-    """with hard time stamps: a neuron is a task's own where it is on with more than this probability"""
-
-    truncation_growth: Literal["fixed", "auto"] = "fixed"
-    """auto: a layer whose last neurons are in use gets more of them"""
+    size: Literal["evidence", "prior"] = "evidence"
+    """evidence: a task keeps the neurons that held-out rows ask for; prior: all K stay, as in the paper"""
+    size_tolerance: float = 0.003
+    """how much held-out loss, in nats an example, a task may lose by keeping fewer neurons"""
+    timestamps: Timestamps = Timestamps.AUTO
+    """answer a task with the neurons it had: soft; hard, which also keeps them from changing; auto, none"""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_option(self, "truncation_growth", self.truncation_growth in ("fixed", "auto"), "fixed or auto")
+        check_option(self, "size", self.size in ("evidence", "prior"), "evidence or prior")
         for name in ("alpha", "init_alpha", "stick_rate", "temperature", "stick_sets", "averaged_masks"):
             check_option(self, name, getattr(self, name) > 0, "positive")
-        check_option(self, "frozen_threshold", 0 < self.frozen_threshold < 1, "between 0 and 1")
+        check_option(self, "size_tolerance", self.size_tolerance >= 0, "at least 0")
         check_option(
             self, "prior_temperature", self.prior_temperature is None or self.prior_temperature > 0, "positive"
         )
@@ -145,9 +154,9 @@ class BuffetOptions(BayesOptions):
             mask_kl=self.mask_kl,
         )
 
-    def new_buffet(self) -> NeuronMask:
-        """What sizes the layers."""
-        return IBPMask([Sticks(width, self.alpha, self.init_alpha) for width in self.widths])
+    def new_buffet(self, widths: Sequence[int]) -> NeuronMask:
+        """Sticks for so many neurons in each layer."""
+        return IBPMask([Sticks(width, self.alpha, self.init_alpha) for width in widths])
 
     def begin_task(self, buffet: NeuronMask, task: int) -> None:
         """What a new task changes in the buffet."""
@@ -173,8 +182,8 @@ class HierarchicalOptions(BuffetOptions):
             check_option(self, name, getattr(self, name) > 0, "positive")
         check_option(self, "child_alpha_step", self.child_alpha_step >= 0, "at least 0")
 
-    def new_buffet(self) -> NeuronMask:
-        return HIBPMask(Sticks(max(self.widths), self.alpha, self.init_alpha), self.widths, self.child_alpha)
+    def new_buffet(self, widths: Sequence[int]) -> NeuronMask:
+        return HIBPMask(Sticks(max(widths), self.alpha, self.init_alpha), widths, self.child_alpha)
 
     def begin_task(self, buffet: NeuronMask, task: int) -> None:
         """alpha_j of the task (paper, increasing difficulty)."""

@@ -6,20 +6,19 @@ The learner is `sequential_bayes.SequentialBayes` with the buffet that the optio
 from hibnn.learners import ibnn, vcl
 from hibnn.learners.bayes_options import HierarchicalOptions
 from hibnn.learners.method import VERMILLION, Card, Look, Method
-from hibnn.learners.sequential_bayes import SequentialBayes
 
 LOOK = Look("HIBNN", VERMILLION, "-", "s", "///")
 METHOD = Method(
     "hibnn",
     "vcl with a hierarchical IBP over all layers",
     HierarchicalOptions,
-    SequentialBayes,
+    ibnn.new_learner,
     Card(
         f"{vcl.STORES}, two numbers for each of the K shared sticks",
         "Kessler, Nguyen, Zohren, Roberts 2021, section 3",
     ),
     LOOK,
-    vcl.default,
+    ibnn.default,
     ibnn.paper,
     prunable=True,
     regression=True,

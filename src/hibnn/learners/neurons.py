@@ -1,7 +1,6 @@
 """Which neurons answer: what `SequentialBayes` asks before every pass, whether or not a buffet sizes its layers."""
 
 from dataclasses import replace
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -14,25 +13,13 @@ from hibnn.nn.layers.masks import hard, relaxed
 from hibnn.nn.layers.stamps import StickValues, Timestamps
 from hibnn.nn.layout import Layout
 from hibnn.nn.networks.bayesian import BayesianMLP
-from hibnn.nn.networks.resizing import append_units, units_to_append
 
 
 class Neurons:
     """All of them, always: the answers of a network of fixed width, which has no masks and learns none."""
 
-    def groups(self) -> list[dict[str, Any]]:
-        """Further groups of parameters for the optimiser."""
-        return []
-
     def begin(self, task: int) -> None:
         """A task's data have come."""
-
-    def grow(self, generator: torch.Generator) -> bool:
-        """Append neurons to layers whose last ones are in use; returns whether any were."""
-        return False
-
-    def hold(self) -> None:
-        """Take away the gradients of weights between neurons that earlier tasks own."""
 
     def stamp(self, head: int) -> None:
         """Keep what is to be kept of the task of a head, which has just been learned."""
@@ -62,10 +49,12 @@ class Neurons:
 
 
 class BuffetNeurons(Neurons):
-    """Those that a buffet switches on; with time stamps (`layers.stamps`), from the sticks the head's task left."""
+    """Those that a buffet of fixed truncation switches on, with soft time stamps by the sticks a task left."""
 
     def __init__(self, network: BayesianMLP, options: BuffetOptions, layout: Layout) -> None:
-        if options.timestamps is not Timestamps.NONE and layout is not Layout.MULTI:
+        if options.timestamps is Timestamps.HARD:
+            raise UserError("hard time stamps need layers that data size: use --size evidence, or --timestamps soft.")
+        if options.timestamps is Timestamps.SOFT and layout is not Layout.MULTI:
             raise UserError("time stamps need a head for each task: use --heads multi, or --timestamps none.")
         self.network, self.options = network, options
         self.stamps: dict[int, list[StickValues]] = {}
@@ -75,63 +64,20 @@ class BuffetNeurons(Neurons):
         assert self.network.buffet is not None
         return self.network.buffet
 
-    def groups(self) -> list[dict[str, Any]]:
-        return [{"params": [sticks.raw for sticks in self.buffet.each()], "lr": self.options.stick_rate}]
-
     def begin(self, task: int) -> None:
         self.options.begin_task(self.buffet, task)
 
-    def grow(self, generator: torch.Generator) -> bool:
-        options = self.options
-        if options.truncation_growth == "fixed":
-            return False
-        counts = units_to_append(self.buffet.expected_pi(), same=len(self.buffet.each()) == 1)
-        if any(counts):
-            start = {"alpha": options.alpha, "init_alpha": options.init_alpha, "init_std": options.init_std}
-            append_units(self.network, counts, **start, generator=generator)
-        return any(counts)
-
-    def hold(self) -> None:
-        if self.options.timestamps is not Timestamps.HARD or not self.stamps:
-            return
-        layers = self.network.hidden_layers()
-        inputs = layers[0].mean.shape[0]
-        for layer, above in zip(layers, self.owned_units(), strict=True):
-            for gradient in (layer.mean.grad, layer.log_variance.grad):
-                if gradient is not None:  # Adam's fresh moments of a weight without gradient are zero: it stays
-                    gradient[:inputs, :above] = 0.0
-                    gradient[-1, :above] = 0.0
-            inputs = above
-
-    def owned_units(self) -> list[int]:
-        """How many neurons of each layer belong to tasks."""
-        frozen_units = [replace(sticks, limit=sticks.frozen_units) for sticks in self.buffet.values()]
-        return [int(pi.count_nonzero()) for pi in self.buffet.expected_pi(frozen_units)]
-
     def stamp(self, head: int) -> None:
-        if self.options.timestamps is Timestamps.NONE:
-            return
-        stamp = [replace(left, concentrations=left.concentrations.detach().clone()) for left in self.buffet.values()]
-        if self.options.timestamps is Timestamps.HARD:
-            threshold = self.options.frozen_threshold
-            limits = [int((left.expected_pi() > threshold).sum()) for left in stamp]
-            stamp = [replace(left, limit=limit) for left, limit in zip(stamp, limits, strict=True)]
-            for sticks, limit in zip(self.buffet.each(), limits, strict=True):
-                sticks.reset_from(limit)
-        self.stamps[head] = stamp
+        if self.options.timestamps is Timestamps.SOFT:
+            values = self.buffet.values()
+            self.stamps[head] = [replace(left, concentrations=left.concentrations.detach().clone()) for left in values]
 
     def state(self) -> State:
         stamps = self.stamps.items()
         tensors = {f"stamp.{head}.{i}": left.concentrations for head, stamp in stamps for i, left in enumerate(stamp)}
-        metadata = {
-            "stamps": {str(head): [left.metadata() for left in stamp] for head, stamp in stamps},
-            "frozen_units": [sticks.frozen_units for sticks in self.buffet.each()],
-        }
-        return State(tensors, metadata)
+        return State(tensors, {"stamps": {str(head): [left.metadata() for left in stamp] for head, stamp in stamps}})
 
     def restore(self, state: State, device: torch.device) -> None:
-        for sticks, frozen_units in zip(self.buffet.each(), state.metadata.get("frozen_units", []), strict=False):
-            sticks.frozen_units = frozen_units
         for head, stamp in state.metadata.get("stamps", {}).items():
             kept = [state.tensors[f"stamp.{head}.{i}"].to(device) for i in range(len(stamp))]
             self.stamps[int(head)] = [StickValues(left, **more) for left, more in zip(kept, stamp, strict=True)]
@@ -150,11 +96,8 @@ class BuffetNeurons(Neurons):
         return [mask / options.averaged_masks for mask in total]
 
     def sticks(self, head: int) -> list[StickValues]:
-        """Those the head's task left, or those that stand; neurons that came after a task are off for it."""
-        if head not in self.stamps:
-            return self.buffet.values()
-        counts = [sticks.raw.shape[1] for sticks in self.buffet.each()]
-        return [left.widened(count) for left, count in zip(self.stamps[head], counts, strict=True)]
+        """Those the head's task left, or those that stand."""
+        return self.stamps.get(head) or self.buffet.values()
 
     def expected_pi(self, head: int) -> list[Tensor]:
         return self.buffet.expected_pi(self.sticks(head))

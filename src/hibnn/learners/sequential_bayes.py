@@ -6,7 +6,7 @@ The options say which of them it is (`bayes_options`); which neurons answer is a
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any, cast
 
@@ -20,6 +20,7 @@ from hibnn.learners.network import NetworkLearner
 from hibnn.learners.neurons import BuffetNeurons, Neurons
 from hibnn.learners.objective import negative_elbo
 from hibnn.learners.training import Means, check_finite, minibatches
+from hibnn.nn.layers.ibp import NeuronMask
 from hibnn.nn.likelihoods import Categorical, Gaussian, Likelihood
 from hibnn.nn.networks.bayesian import BayesianMLP
 from hibnn.nn.networks.resizing import take_shapes
@@ -31,15 +32,18 @@ class SequentialBayes(NetworkLearner):
     """Mean-field Gaussian weights, and a buffet over the neurons where the options ask for one."""
 
     supports_revisits = True
+    answers_alone = True
+    """Whether the posterior is all it answers with, so that it can be drawn once and exported."""
 
     def __init__(self, options: BayesOptions, setting: Setting) -> None:
         self.options = options
-        self.draws, buffet = options.training_draws(), options.buffet
+        self.draws = options.training_draws()
+        widths, buffet = self.first_neurons()
         self.bayesian = BayesianMLP(
             setting.inputs,
-            options.widths,
+            widths,
             setting.layout,
-            None if buffet is None else buffet.new_buffet(),
+            buffet,
             log_variance=options.log_variance,
             prior_variance=options.prior_variance,
             init_std=options.init_std,
@@ -47,7 +51,15 @@ class SequentialBayes(NetworkLearner):
             generator=setting.generator("init", "body"),
         )
         super().__init__(options, setting, self.bayesian)
-        self.neurons = Neurons() if buffet is None else BuffetNeurons(self.bayesian, buffet, setting.layout)
+        given = options.buffet
+        self.neurons = (
+            Neurons() if buffet is None or given is None else BuffetNeurons(self.bayesian, given, setting.layout)
+        )
+
+    def first_neurons(self) -> tuple[Sequence[int], NeuronMask | None]:
+        """How many a new network has in each layer, and the buffet that switches them."""
+        buffet = self.options.buffet
+        return self.options.widths, None if buffet is None else buffet.new_buffet(self.options.widths)
 
     @property
     def plan(self) -> Plan:
@@ -81,8 +93,10 @@ class SequentialBayes(NetworkLearner):
         groups: list[dict[str, Any]] = [
             {"params": [layer.mean for layer in layers], "lr": self.options.learning_rate},
             {"params": [layer.log_variance for layer in layers], "lr": self.options.variance_rate},
-            *self.neurons.groups(),
         ]
+        if self.bayesian.buffet is not None and self.options.buffet is not None:
+            sticks = [sticks.raw for sticks in self.bayesian.buffet.each()]
+            groups.append({"params": sticks, "lr": self.options.buffet.stick_rate})
         if self.setting.regression:
             noise = self.bayesian.noise[self.task].parameters()
             groups.append({"params": list(noise), "lr": self.options.learning_rate})
@@ -102,9 +116,7 @@ class SequentialBayes(NetworkLearner):
         plan = self.plan
         if number < plan.likelihood_epochs:
             return self.likelihood_epoch(number)
-        growth = self.setting.generator("init", "growth", self.experience, number)
-        early = plan.likelihood_epochs < number <= plan.epochs // 2  # new neurons must have time to learn
-        if number == plan.likelihood_epochs > 0 or (early and self.neurons.grow(growth)):
+        if number == plan.likelihood_epochs > 0:
             self.optimiser = self.new_optimiser()
         means = Means()
         generator = self.setting.generator("draws", self.experience, number)
@@ -117,7 +129,7 @@ class SequentialBayes(NetworkLearner):
         assert self.optimiser is not None
         x, y = self.x[rows], self.y[rows]
         terms = negative_elbo(
-            self.bayesian, x, y, self.task, len(self.x), self.likelihood, self.draws, generator, kl_weight
+            self.bayesian, x, y, self.task, self.examples(), self.likelihood, self.draws, generator, kl_weight
         )
         total = reduce(torch.add, terms.values())
         if not math.isfinite(total.item()):
@@ -125,12 +137,19 @@ class SequentialBayes(NetworkLearner):
             check_finite(values | {"sum": total.item()}, f"task {self.task + 1} at step {step}")
         self.optimiser.zero_grad()
         total.backward()
-        self.neurons.hold()
+        self.hold()
         factor = self.plan.rate_factor(step, math.ceil(len(self.x) / self.batch_size))
         for group in self.optimiser.param_groups:
             group["lr"] = group["full_rate"] * factor
         self.optimiser.step()
         return terms
+
+    def examples(self) -> int:
+        """How many rows are being learned."""
+        return len(self.x)
+
+    def hold(self) -> None:
+        """Take away the gradients of weights that must not change."""
 
     def likelihood_epoch(self, number: int) -> dict[str, float]:
         """Maximum likelihood for the means alone, all neurons on."""
@@ -169,17 +188,22 @@ class SequentialBayes(NetworkLearner):
         kept = self.neurons.state().tensors.values()
         return super().parameter_count() + sum(stamp.numel() for stamp in kept)
 
+    def network_of(self, head: int) -> tuple[BayesianMLP, int]:
+        """The network that answers for a head, and the head's number in it."""
+        return self.bayesian, head
+
     def predict_batch(self, x: Tensor, head: int, generator: torch.Generator) -> Prediction:
         x = self.preprocess(x)
+        network, own = self.network_of(head)
         if self.options.prediction == "mean":
             pi = self.neurons.expected_pi(head)
             masks = None if pi is None else [layer.expand(len(x), -1) for layer in pi]
-            return Prediction.of_draws(self.bayesian(x, head, masks, None).softmax(-1)[None])
+            return Prediction.of_draws(network(x, own, masks, None).softmax(-1)[None])
         draws = self.options.prediction_draws
         parts = []
         for rows in x.split(max(1, ROWS_AT_ONCE // draws)):
             masks = self.neurons.prediction_masks(len(rows), draws, head, generator)
-            logits = self.bayesian(rows, head, masks, generator, draws)
+            logits = network(rows, own, masks, generator, draws)
             parts.append(Prediction.of_draws(logits.softmax(-1).unflatten(0, (draws, len(rows)))))
         return Prediction.join(parts)
 
@@ -187,7 +211,7 @@ class SequentialBayes(NetworkLearner):
         """At the means of the weights and the expected masks."""
         with torch.no_grad():
             pi = self.neurons.expected_pi(head)
-            return self.bayesian.features(self.preprocess(x.to(self.setting.device)), pi, None).cpu()
+            return self.network_of(head)[0].features(self.preprocess(x.to(self.setting.device)), pi, None).cpu()
 
     def active_units(self) -> list[float] | None:
         pi = self.neurons.expected_pi(self.task)

@@ -15,9 +15,15 @@ from torch.nn.functional import cross_entropy
 
 
 class Likelihood(Protocol):
-    """The mean negative log-likelihood of targets under outputs whose rows are draw after draw of the batch."""
+    """What training and sizing ask of a likelihood."""
 
-    def nll(self, outputs: Tensor, targets: Tensor) -> Tensor: ...
+    def nll(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """The mean negative log-likelihood of targets under outputs whose rows are draw after draw of the batch."""
+        ...
+
+    def log_density(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """log p(y | f) of every target (batch) under every draw of the outputs (draws, batch, outputs)."""
+        ...
 
 
 class Categorical:
@@ -25,6 +31,9 @@ class Categorical:
 
     def nll(self, outputs: Tensor, targets: Tensor) -> Tensor:
         return cross_entropy(outputs, _repeat(targets, len(outputs)))
+
+    def log_density(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        return outputs.log_softmax(-1).gather(-1, targets.expand(len(outputs), -1)[..., None])[..., 0]
 
 
 class Gaussian(nn.Module):
@@ -35,9 +44,11 @@ class Gaussian(nn.Module):
         self.log_noise = nn.Parameter(torch.full((outputs,), math.log(noise_variance)))
 
     def nll(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        squares = (outputs - _repeat(targets, len(outputs))).square()
-        terms = math.log(2 * math.pi) + self.log_noise + squares * torch.exp(-self.log_noise)
-        return 0.5 * terms.sum(-1).mean()
+        return -self.log_density(outputs, _repeat(targets, len(outputs))).mean()
+
+    def log_density(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        terms = math.log(2 * math.pi) + self.log_noise + (outputs - targets).square() * torch.exp(-self.log_noise)
+        return -0.5 * terms.sum(-1)
 
 
 def _repeat(targets: Tensor, rows: int) -> Tensor:

@@ -14,7 +14,7 @@ from hibnn.report import figures
 from hibnn.report.names import method_order, method_title, shown_method, with_variants
 from hibnn.report.predictions import Predictions, join_tasks
 from hibnn.report.series import keep, pruning_studies, series, study_of
-from hibnn.report.structure import active, alphas, masks
+from hibnn.report.structure import active, alphas, kept_units, masks, size_curves
 from hibnn.report.style import look
 from hibnn.runs.groups import Group, group_by_setting, tell_apart
 from hibnn.runs.record import RunRecord
@@ -100,6 +100,18 @@ def _structure(groups: Groups) -> Iterator[Drawing]:
             for style, group in series(same)
         }
         yield Drawing(title, _noted(figures.inferred_structure(found), groups, title))
+
+
+def _sizes(groups: Groups) -> Iterator[Drawing]:
+    for title, same in _by_benchmark(keep(groups, size_curves)):
+        for style, group in series(same):
+            first = group.records[0]
+            for layer in range(len(size_curves(first)[0])):
+                curves = [layers[layer] for layers in size_curves(first)]
+                kept = [layers[layer] for layers in kept_units(first)]
+                names = [f"task {number + 1}" for number in range(len(curves))]
+                figure = figures.held_out_curves(curves, kept, names, style)
+                yield Drawing(f"{title}-{style.name}-layer {layer + 1}", figure)
 
 
 def _alphas(groups: Groups) -> Iterator[Drawing]:
@@ -190,6 +202,7 @@ MAKERS: dict[str, tuple[Callable[[Groups], Iterator[Drawing]], str]] = {
     "masks": (_masks, "finished runs with stored masks (ibnn, hibnn)"),
     "active-neurons-by-task": (_neurons, "finished one-layer ibnn runs of several tasks"),
     "inferred-structure": (_structure, "finished ibnn or hibnn runs of at least two layers and two tasks"),
+    "held-out-curves": (_sizes, "finished ibnn or hibnn runs whose size held-out rows decided"),
     "alpha-and-masks": (_alphas, "finished ibnn or bscl runs of several tasks that stored their sticks"),
     "vcl-width": (_widths, "finished vcl runs of several widths and ibnn runs on the same benchmark"),
     "task-accuracies": (_tasks, "finished runs of several tasks"),

@@ -22,6 +22,18 @@ def alphas(record: RunRecord) -> ByTask:
     return _by_task(record, "sticks", "alpha")
 
 
+def size_curves(record: RunRecord) -> ByTask:
+    """Fresh neurons and held-out losses with so many, by task and layer."""
+    return _by_task(record, "layer", "curve")
+
+
+def kept_units(record: RunRecord) -> list[list[float]]:
+    """The neurons that each task kept of the fresh ones, by task and layer."""
+    units = (record.result or {}).get("active_units_per_task") or []
+    before = [[0.0] * len(units[0]), *units[:-1]] if units else []
+    return [[now - then for now, then in zip(*pair, strict=True)] for pair in zip(units, before, strict=True)]
+
+
 def _by_task(record: RunRecord, part: str, kind: str) -> ByTask:
     found: ByTask = []
     while f"task{len(found)}.{part}0.{kind}" in record.structure:

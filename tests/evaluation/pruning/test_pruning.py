@@ -21,9 +21,9 @@ METHODS = {
 }
 
 
-def learned(method, tasks=2):
+def learned(method, tasks=2, **more):
     benchmark = small_benchmark(tasks=tasks)
-    learner = small_learner(method, benchmark, **METHODS[method])
+    learner = small_learner(method, benchmark, **METHODS[method] | more)
     for task in benchmark.tasks:
         learn(learner, task)
     return learner, benchmark
@@ -36,7 +36,7 @@ def case(request):
 
 @pytest.fixture(scope="module")
 def ibnn():
-    return learned("ibnn")
+    return learned("ibnn", size="prior")
 
 
 def accuracies(learner, benchmark):

@@ -1,4 +1,4 @@
-"""`hibnn export`: a model as an ONNX file, smaller if wished."""
+"""`hibnn export`: a model as an ONNX file."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,19 +24,15 @@ class ExportArguments:
     """answer for this task; by default the task is inferred inside the graph"""
     prediction: Literal["sample", "mean"] | None = None
     """posterior draws stored in the graph, or one pass at the means; by default as the model predicts"""
-    compact: float | None = None
-    """first drop neurons, while no output is expected to move by more than this"""
 
 
 def main(arguments: list[str]) -> int:
-    """Load, shrink, write."""
+    """Load, write."""
     parsed = parse(ExportArguments, "export", arguments)
     check_output(parsed.onnx, parsed.model)
     torch.set_num_threads(1)
     estimator = load_model(parsed.model)
     if parsed.prediction is not None:
         estimator.set_params(prediction=parsed.prediction)
-    if parsed.compact is not None:
-        estimator.compact(parsed.compact)
     estimator.export_onnx(parsed.onnx, parsed.task)
     return 0

@@ -125,7 +125,7 @@ def summary(model: TableModel, path: Path) -> str:
     """What was learned, in a line."""
     judged: dict[str, Any] = model.judged
     neurons = " + ".join(f"{units:.0f}" for units in model.estimator.n_active_)
-    text = f"task {judged['task']}: {judged['rows']} rows learned, neurons in use {neurons}"
+    text = f"task {judged['task']}: {judged['rows']} rows learned, {neurons} neurons"
     if "accuracy" in judged:
         text += f", accuracy {100 * judged['accuracy']:.1f} % on {judged['held_out']} rows held out"
     if "r2" in judged:

@@ -57,8 +57,7 @@ def describe(path: Path) -> dict[str, Any]:
         "method": model.method,
         "tasks": [asdict(task) for task in model.tasks],
         "columns": len(model.inputs.mean),
-        "neurons_in_use": [round(units, 1) for units in estimator.n_active_],
-        "neurons": [len(layer) for layer in model.activity],
+        "neurons": [round(units, 1) for units in estimator.n_active_],
         "parameters": estimator.n_parameters(),
         "task_inference": model.inference.kind,
         "inference_parameters": model.inference.parameter_count(),
@@ -78,9 +77,9 @@ def show(known: dict[str, Any], console: Console) -> None:
         words = (task["name"], classes or "-", task["rows"], task["experiences"])
         tasks.add_row(*(Text(visible(word)) for word in words))
     console.print(tasks)
-    used, there = (" + ".join(str(units) for units in known[name]) for name in ("neurons_in_use", "neurons"))
+    neurons = " + ".join(f"{units:g}" for units in known["neurons"])
     size = f"{known['parameters']} parameters, {known['bytes'] / 1e6:.2f} MB"
-    console.print(f"neurons in use {used} of {there}; {known['columns']} columns; {size}", highlight=False)
+    console.print(f"{neurons} neurons; {known['columns']} columns; {size}", highlight=False)
     beside = f"{known['inference_parameters']} of the parameters"
     console.print(
         f"tasks that nobody tells are told apart by {known['task_inference']}, with {beside}", highlight=False

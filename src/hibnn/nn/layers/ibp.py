@@ -27,7 +27,7 @@ from torch.nn.functional import softplus
 
 from hibnn.distributions import stick_breaking
 from hibnn.distributions.beta import sample_log_odds, total_kl_beta, total_kl_with_slopes
-from hibnn.nn.layers.stamps import ALWAYS_ON, StickValues, behind
+from hibnn.nn.layers.stamps import StickValues
 
 SMALLEST_CONCENTRATION = 0.01
 """Added to the concentrations of sticks, as in the authors' code, so that none reaches zero."""
@@ -38,26 +38,16 @@ SMALLEST_CHILD_CONCENTRATION = 1e-6
 class Sticks(nn.Module):
     """Beta posteriors of K sticks and the prior they came from; concentrations are softplus(raw) + 0.01.
 
-    The first prior is Beta(alpha, 1), and the posterior begins at Beta(start, 1). The first `frozen_units` neurons
-    belong to earlier tasks (`stamps`): they are always on and their sticks do not change.
+    The first prior is Beta(alpha, 1), and the posterior begins at Beta(start, 1).
     """
 
     prior: Tensor
 
     def __init__(self, count: int, alpha: float, start: float) -> None:
         super().__init__()
-        self.alpha, self.start, self.frozen_units = alpha, start, 0
-        self.raw = nn.Parameter(torch.empty(2, count))
-        self.register_buffer("prior", torch.empty(2, count))
-        self.reset_from(0)
-
-    def reset_from(self, frozen_units: int) -> None:
-        """Give sticks from `frozen_units` on their first prior and start; the neurons before them are always on."""
-        self.frozen_units = frozen_units
-        start = inverse_softplus(self.raw.new_tensor([[self.start], [1.0]]) - SMALLEST_CONCENTRATION)
-        with torch.no_grad():
-            self.raw[:, frozen_units:] = start
-            self.prior[:, frozen_units:] = self.prior.new_tensor([[self.alpha], [1.0]])
+        first = torch.tensor([[start], [1.0]]).expand(2, count)
+        self.raw = nn.Parameter(inverse_softplus(first - SMALLEST_CONCENTRATION))
+        self.register_buffer("prior", torch.tensor([[alpha], [1.0]]).repeat(1, count))
 
     def concentrations(self) -> Float[Tensor, "2 units"]:
         """a and b of the posterior, positive whatever the raw parameters."""
@@ -65,18 +55,15 @@ class Sticks(nn.Module):
 
     def values(self, from_prior: bool = False) -> StickValues:
         """The prior or the posterior as values, which a time stamp can keep."""
-        return StickValues(self.prior if from_prior else self.concentrations(), self.frozen_units)
+        return StickValues(self.prior if from_prior else self.concentrations())
 
     def sample_with_kl(self, sets: int, generator: torch.Generator, odds: bool) -> tuple[Tensor, Tensor]:
         """Log odds (or log pi) of independent sets and the divergence, from one pass over the sticks."""
-        # slices only where they are needed: each costs an operation in the forward and in the backward pass
-        frozen = self.frozen_units
-        free = (tensor[:, frozen:] if frozen else tensor for tensor in (self.raw, self.prior))
-        value, kl = _SampleWithKl.apply(*free, sets, generator, odds)  # pyright: ignore[reportGeneralTypeIssues]
-        return behind(value, frozen, ALWAYS_ON if odds else 0.0), kl
+        arguments = self.raw, self.prior, sets, generator, odds
+        return _SampleWithKl.apply(*arguments)  # pyright: ignore[reportReturnType]
 
     def kl(self) -> Float[Tensor, ""]:
-        """KL(q(v) || p(v)); frozen sticks are at their prior, where it is zero."""
+        """KL(q(v) || p(v))."""
         return total_kl_beta(self.concentrations(), self.prior)
 
     def posterior_becomes_prior(self) -> None:
@@ -169,8 +156,7 @@ class HIBPMask(NeuronMask):
     def log_odds(self, sticks: Sequence[StickValues], sets: int, generator: torch.Generator) -> list[Tensor]:
         (shared,) = sticks
         log_pi = shared.sample_log_pi(sets, generator)
-        children = self.sample_children(log_pi, shared.child_alpha or self.child_alpha, generator)
-        return [shared.cut(layer) for layer in children]
+        return self.sample_children(log_pi, shared.child_alpha or self.child_alpha, generator)
 
     def sample_with_kl(self, sets: int, generator: torch.Generator) -> tuple[list[Tensor], Tensor]:
         log_pi, kl = self.each()[0].sample_with_kl(sets, generator, odds=False)

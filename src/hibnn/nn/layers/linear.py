@@ -6,12 +6,18 @@ Activations are drawn from their own Gaussian, with noise for each example (loca
 2015). Every Bayesian network here is made of these layers; the caller passes the noise, so a layer draws nothing.
 """
 
+import math
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from hibnn.distributions.normal import total_kl_normal
+
+FIRST_NOISE, LARGEST_START = 0.25, -6.0
+"""With a start by the number of inputs: the variance that the weights' adds to a neuron's sum over unit inputs, and the
+largest log variance of a weight."""
 
 
 class BayesianLinear(nn.Module):
@@ -20,8 +26,12 @@ class BayesianLinear(nn.Module):
     prior_mean: Tensor
     prior_log_variance: Tensor
 
-    def __init__(self, mean: Float[Tensor, "inputs+1 outputs"], log_variance: float, prior_variance: float) -> None:
+    def __init__(
+        self, mean: Float[Tensor, "inputs+1 outputs"], log_variance: float | None, prior_variance: float
+    ) -> None:
         super().__init__()
+        if log_variance is None:
+            log_variance = min(LARGEST_START, math.log(FIRST_NOISE / max(1, len(mean) - 1)))
         self.mean = nn.Parameter(mean)
         self.log_variance = nn.Parameter(torch.full_like(mean, log_variance))
         self.register_buffer("prior_mean", torch.zeros_like(mean))
@@ -30,6 +40,10 @@ class BayesianLinear(nn.Module):
     def forward(self, x: Float[Tensor, "batch inputs"], noise: Float[Tensor, "*draws batch outputs"]) -> Tensor:
         """Activations for standard normal `noise`; leading dimensions of the noise are independent draws."""
         return _LocalSample.apply(x, self.mean, self.log_variance, noise)  # pyright: ignore[reportReturnType]
+
+    def tensors(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Posterior and prior, which have the same shape."""
+        return self.mean, self.log_variance, self.prior_mean, self.prior_log_variance
 
     def kl(self) -> Float[Tensor, ""]:
         """KL(q(W) || p(W)), summed over weights and biases."""
@@ -41,10 +55,12 @@ class BayesianLinear(nn.Module):
         self.prior_log_variance.copy_(self.log_variance.detach())
 
 
-def gaussian_start(inputs: int, outputs: int, init_std: float, generator: torch.Generator) -> Tensor:
+def gaussian_start(inputs: int, outputs: int, init_std: float | None, generator: torch.Generator) -> Tensor:
     """Means of a new layer: weights N(0, init_std^2) cut at two deviations, biases zero."""
     mean = torch.zeros(inputs + 1, outputs, device=generator.device)
-    if init_std > 0:
+    if init_std is None:
+        init_std = math.sqrt(2 / max(1, inputs))
+    if init_std > 0 and mean[:-1].numel() > 0:
         limit = 2 * init_std
         nn.init.trunc_normal_(mean[:-1], std=init_std, a=-limit, b=limit, generator=generator)
     return mean

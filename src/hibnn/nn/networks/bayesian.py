@@ -25,7 +25,7 @@ class BayesianMLP(HeadedNetwork):
     """Bayesian layers, a head for each task or one for all, and `buffet`: the IBP over neurons, None for fixed widths.
 
     Weights begin at `log_variance` around means of deviation `init_std` (`head_init_std` in heads), under a prior
-    N(0, prior_variance).
+    N(0, prior_variance); where these are None, the number of a neuron's inputs says how (`layers.linear`).
     """
 
     def __init__(
@@ -35,19 +35,19 @@ class BayesianMLP(HeadedNetwork):
         layout: Layout,
         buffet: NeuronMask | None,
         *,
-        log_variance: float,
+        log_variance: float | None,
         prior_variance: float,
-        init_std: float,
+        init_std: float | None,
         head_init_std: float = 0.0,
         generator: torch.Generator,
     ) -> None:
         super().__init__()
         sizes = [inputs, *widths]
         self.layout, self.buffet, self.inputs = layout, buffet, inputs
-        self.log_variance, self.prior_variance = log_variance, prior_variance
+        self.log_variance, self.prior_variance, self.init_std = log_variance, prior_variance, init_std
         self.head_init_std = head_init_std
         self.body = nn.ModuleList(
-            self._layer(gaussian_start(below, above, init_std, generator)) for below, above in pairwise(sizes)
+            self.new_layer(gaussian_start(below, above, init_std, generator)) for below, above in pairwise(sizes)
         )
         self.heads = nn.ModuleList()
         self.noise = nn.ModuleList()
@@ -61,7 +61,7 @@ class BayesianMLP(HeadedNetwork):
         """
         if self.layout is not Layout.SHARED or len(self.heads) == 0:
             below = self.widths[-1] if self.widths else self.inputs
-            self.heads.append(self._layer(gaussian_start(below, outputs, self.head_init_std, generator)))
+            self.heads.append(self.new_layer(gaussian_start(below, outputs, self.head_init_std, generator)))
 
     @property
     def widths(self) -> list[int]:
@@ -106,8 +106,44 @@ class BayesianMLP(HeadedNetwork):
         for number, layer in enumerate(self.hidden_layers()):
             x = _draw(layer, x, draws if number == 0 else 1, generator).relu()
             if masks is not None:
-                x = x * masks[number]
+                x = _masked(x, masks[number])
         return x
+
+    def hidden(
+        self, x: Tensor, layer: int, generator: torch.Generator | None, draws: int
+    ) -> Float[Tensor, "rows units"]:
+        """A hidden layer with all neurons on."""
+        for number, below in enumerate(self.hidden_layers()[: layer + 1]):
+            x = _draw(below, x, draws if number == 0 else 1, generator).relu()
+        return x
+
+    def outputs(self, x: Tensor, layer: int, head: int, generator: torch.Generator | None) -> Tensor:
+        """Logits from the activations of a hidden layer, with all neurons above it on."""
+        for above in self.hidden_layers()[layer + 1 :]:
+            x = _draw(above, x, 1, generator).relu()
+        return torch.cat([_draw(layer, x, 1, generator) for layer in self.heads_of(head)], -1)
+
+    def part(self, units: Sequence[int], head: int) -> "BayesianMLP":
+        """The first `units` of each layer under a single head, which reads the last of them: a network by itself."""
+        mean = self.every_head()[head].mean
+        generator = torch.Generator(mean.device)  # nothing is drawn
+        part = BayesianMLP(
+            self.inputs,
+            units,
+            Layout.MULTI,
+            None,
+            log_variance=self.log_variance,
+            prior_variance=self.prior_variance,
+            init_std=0.0,
+            generator=generator,
+        )
+        part.add_head(mean.shape[1], generator)
+        inputs = self.inputs
+        for mine, own in zip((*part.body, part.heads[0]), (*self.body, self.heads[head]), strict=True):
+            outputs = cast(BayesianLinear, mine).mean.shape[1]
+            copy_block(cast(BayesianLinear, own), cast(BayesianLinear, mine), inputs, outputs)
+            inputs = outputs
+        return part
 
     def kl_weights(self, head: int) -> Float[Tensor, ""]:
         """KL of the weights that `head` uses; every other head is still at its prior, where its KL is zero."""
@@ -120,9 +156,23 @@ class BayesianMLP(HeadedNetwork):
         if self.buffet is not None:
             self.buffet.posterior_becomes_prior()
 
-    def _layer(self, mean: Tensor) -> BayesianLinear:
+    def new_layer(self, mean: Tensor) -> BayesianLinear:
         """A layer around these means, with the network's first variance and prior."""
         return BayesianLinear(mean, self.log_variance, self.prior_variance)
+
+
+def copy_block(source: BayesianLinear, target: BayesianLinear, inputs: int, outputs: int) -> None:
+    """Copy the first inputs and outputs of a layer, and the biases of these outputs, into the first of another."""
+    with torch.no_grad():
+        for old, new in zip(source.tensors(), target.tensors(), strict=True):
+            new[:inputs, :outputs] = old[:inputs, :outputs]
+            new[-1, :outputs] = old[-1, :outputs]
+
+
+def _masked(x: Tensor, mask: Tensor) -> Tensor:
+    """A mask has columns for the last neurons; those before them are always on."""
+    on = x.shape[1] - mask.shape[1]
+    return x * mask if on == 0 else torch.cat([x[:, :on], x[:, on:] * mask], 1)
 
 
 def _draw(layer: BayesianLinear, x: Tensor, draws: int, generator: torch.Generator | None) -> Tensor:

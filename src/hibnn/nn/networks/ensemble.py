@@ -8,7 +8,7 @@ example's own; and it is a plain function of x that can be stored and exported. 
 `hibnn.estimators.export` writes it as ONNX.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from jaxtyping import Float
@@ -68,6 +68,18 @@ class Ensemble(nn.Module):
         for number, layer in enumerate(self.body):
             x = layer(x).relu() * getattr(self, f"mask_{number}")
         return [self.heads[head](x) for head in heads]
+
+
+class Parts(nn.Module):
+    """An ensemble for each head, where every head reads a network of its own."""
+
+    def __init__(self, parts: Mapping[int, Ensemble]) -> None:
+        super().__init__()
+        self.parts = nn.ModuleDict({str(head): part for head, part in parts.items()})
+
+    def forward(self, x: Float[Tensor, "batch inputs"], heads: Sequence[int]) -> list[Tensor]:
+        """The outputs of each head asked for, (draws, batch, outputs)."""
+        return [self.parts[str(head)](x, [0])[0] for head in heads]
 
 
 def drawn(network: BayesianMLP, draws: int, relaxation: Relaxation, generator: torch.Generator) -> Ensemble:

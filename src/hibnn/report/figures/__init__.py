@@ -3,6 +3,7 @@
 from hibnn.report.figures.accuracy import accuracy_matrices, task_accuracies, training_time, width_study
 from hibnn.report.figures.growth import growth_figure
 from hibnn.report.figures.pruning import depth_study, pruning_curves
+from hibnn.report.figures.sizes import held_out_curves
 from hibnn.report.figures.structure import (
     active_neurons_by_layer,
     active_neurons_by_task,
@@ -21,6 +22,7 @@ __all__ = [
     "depth_study",
     "entropy_histograms",
     "growth_figure",
+    "held_out_curves",
     "inferred_structure",
     "mask_matrices",
     "pruning_curves",

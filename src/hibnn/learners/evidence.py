@@ -1,0 +1,108 @@
+"""How many neurons a task needs, by the loss of held-out rows: what `sized` asks when it has learned a while.
+
+The neurons of a layer are put in the order of what they contribute. Then networks are nested: the first k neurons for
+k = 0, 1, ..., all judged by the same draws of weights, so that two sizes differ by their neurons alone. The fewest
+neurons suffice whose loss is within the tolerance of the best, or within one standard error of their paired difference.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from hibnn.nn.likelihoods import Likelihood
+from hibnn.nn.networks.bayesian import BayesianMLP
+
+DRAWS = 8
+EVERY_SIZE, STEP = 16, 1.12
+"""All sizes up to here are tried, then each an eighth larger than the last."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The held-out losses of nested layers, in nats an example: `losses` has a row for each size.
+
+    `constant` are the losses without any neuron of the layer, those of earlier tasks neither: of an answer that does
+    not look at its inputs.
+    """
+
+    sizes: list[int]
+    losses: Float[Tensor, "sizes rows"]
+    constant: Float[Tensor, " rows"]
+
+    @property
+    def means(self) -> Float[Tensor, " sizes"]:
+        return self.losses.mean(1)
+
+    @property
+    def best(self) -> Float[Tensor, " rows"]:
+        """The losses of the best size."""
+        return self.losses[int(self.means.argmin())]
+
+    def fewest(self, tolerance: float, before: Float[Tensor, " rows"] | None = None, share: int = 1) -> int:
+        """The fewest neurons that suffice; the best size, where none comes near the best losses seen `before`.
+
+        The layers of a network are cut one after the other: each may lose the tolerance once more, and `share` counts
+        them.
+        """
+        enough = self.near(self.best, tolerance)
+        if before is not None:
+            enough &= self.near(before, share * tolerance)
+        return self.sizes[int(enough.nonzero()[0] if enough.any() else self.means.argmin())]
+
+    def learned(self, tolerance: float) -> bool:
+        """Whether the best size is better than a constant answer, or could not be."""
+        gain = self.constant - self.best
+        error = float(gain.std()) / math.sqrt(len(gain))
+        return float(gain.mean()) > max(tolerance, error) or float(self.constant.mean()) <= tolerance
+
+    def near(self, best: Float[Tensor, " rows"], tolerance: float) -> Bool[Tensor, " sizes"]:
+        """Which sizes lose no more than the tolerance, or than one standard error of the paired difference."""
+        difference = self.losses - best
+        error = difference.std(1) / math.sqrt(len(best))
+        return difference.mean(1) <= error.nan_to_num().clamp(min=tolerance)
+
+
+def sizes_up_to(most: int) -> list[int]:
+    """The sizes that are tried for a layer with so many neurons."""
+    sizes = list(range(min(most, EVERY_SIZE) + 1))
+    while sizes[-1] < most:
+        sizes.append(min(most, math.ceil(sizes[-1] * STEP)))
+    return sizes
+
+
+@torch.no_grad()
+def held_out_curve(
+    network: BayesianMLP, x: Tensor, y: Tensor, head: int, likelihood: Likelihood, layer: int, fixed: int, seed: int
+) -> Curve:
+    """The losses of rows without the last neurons of a layer; the first `fixed` always stay."""
+    sizes = sizes_up_to(network.widths[layer] - fixed)
+    before = torch.Generator(x.device).manual_seed(seed)
+    hidden = network.hidden(x, layer, before, DRAWS)
+
+    def loss(units: int) -> Tensor:
+        after = torch.Generator(x.device).manual_seed(seed + 1)  # the same noise for every size
+        kept = hidden.clone()
+        kept[:, units:] = 0.0
+        outputs = network.outputs(kept, layer, head, after).unflatten(0, (DRAWS, len(x)))
+        return math.log(DRAWS) - likelihood.log_density(outputs, y).logsumexp(0)
+
+    return Curve(sizes, torch.stack([loss(fixed + size) for size in sizes]), loss(0))
+
+
+@torch.no_grad()
+def contributions(network: BayesianMLP, x: Tensor, head: int, layer: int) -> Float[Tensor, " units"]:
+    """How much the neurons of a layer move what comes after it: root mean square times the norm of outgoing means.
+
+    What a neuron adds to all outputs of a softmax alike does not count.
+    """
+    hidden = network.hidden(x, layer, None, 1)
+    last = layer == len(network.widths) - 1
+    outgoing = torch.cat([above.mean[:-1] for above in network.heads_of(head)], 1) if last else None
+    if outgoing is None:
+        outgoing = network.hidden_layers()[layer + 1].mean[:-1]
+    elif outgoing.shape[1] > 1:
+        outgoing = outgoing - outgoing.mean(1, keepdim=True)
+    return hidden.square().mean(0).sqrt() * outgoing.norm(dim=1)

@@ -1,0 +1,269 @@
+"""Sequential Bayes whose layers are sized by held-out rows, task by task: IBNN and HIBNN as they come.
+
+A task is offered K fresh neurons in each layer, and its epochs have three parts:
+
+    explore   sticks of an Indian buffet switch the fresh neurons on; a tenth of the rows is held out
+    cut       the masks come off; at every epoch held-out rows say how few of the fresh neurons suffice (`evidence`),
+              and the others are dropped
+    settle    the size stands, and the held-out rows are learned too
+
+A layer that keeps all it was offered is offered as many again. What a task keeps is always on, for later tasks too:
+their sticks begin behind it. With hard time stamps the weights that a task reads never change again, so its answers
+stay what they were; a task whose rows return goes on with the neurons that no other task reads. Masks depend on the
+task and never on the input.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hibnn.errors import UserError
+from hibnn.learners.base import Setting, State
+from hibnn.learners.bayes_options import BuffetOptions
+from hibnn.learners.evidence import contributions, held_out_curve
+from hibnn.learners.sequential_bayes import SequentialBayes
+from hibnn.learners.training import minibatches
+from hibnn.nn.layers.ibp import NeuronMask
+from hibnn.nn.layers.stamps import Timestamps
+from hibnn.nn.layout import Layout
+from hibnn.nn.networks.bayesian import BayesianMLP
+from hibnn.nn.networks.resizing import append_units, keep_units, take_shapes
+
+STEPS = 150
+"""Nothing is dropped before so many steps of the optimiser, where the epochs have as many."""
+HELD_OUT, LEAST_HELD_OUT, MOST_HELD_OUT = 0.1, 100, 2000
+"""A tenth of the rows is held out, but at least a hundred where that is no more than a third, and at most 2,000."""
+
+
+class SizedBayes(SequentialBayes):
+    """A network that begins without neurons; `units` are those that each head's task reads, layer by layer.
+
+    `kept` are the neurons that stood before the current experience, `offered` the fresh ones that masks switch,
+    `explored` the epoch up to which they do, `best` the least held-out losses so far, `curves` the first of each layer.
+    """
+
+    def __init__(self, options: BuffetOptions, setting: Setting) -> None:
+        super().__init__(options, setting)
+        self.sized = options
+        several = setting.layout is Layout.MULTI
+        if options.timestamps in (Timestamps.SOFT, Timestamps.HARD) and not several:
+            raise UserError("time stamps need a head for each task: use --heads multi, or --timestamps none.")
+        automatic = Timestamps.HARD if several else Timestamps.NONE
+        self.timestamps = automatic if options.timestamps is Timestamps.AUTO else options.timestamps
+        self.units: dict[int, list[int]] = {}
+        self.kept = [0] * len(options.widths)
+        self.offered, self.explored = list[int](), 0
+        self.best: Tensor | None = None
+        self.curves: dict[int, Tensor] = {}
+
+    def first_neurons(self) -> tuple[Sequence[int], NeuronMask | None]:
+        return [0] * len(self.options.widths), None
+
+    @property
+    def exploration(self) -> int:
+        """How many epochs explore: a quarter, more where steps are few."""
+        epochs, steps = self.plan.epochs, math.ceil(len(self.x) / self.batch_size)
+        return max(1, round(epochs / 4), min(math.ceil(STEPS / steps), round(2 * epochs / 3)))
+
+    @property
+    def settled(self) -> int:
+        """The epoch from which on the size stands."""
+        return max(self.exploration, self.plan.epochs - max(1, round(self.plan.epochs / 5)))
+
+    def prepare(self) -> None:
+        self.kept, self.best, self.curves = self.bayesian.widths, None, {}
+        self.offer([True] * len(self.kept), 0)
+        super().prepare()
+        if self.experiences.count(self.task) == 1:
+            self.start_head()
+
+    def offer(self, layers: Sequence[bool], epoch: int) -> None:
+        """Append fresh neurons to some of the layers, with sticks of their own."""
+        network, options = self.bayesian, self.sized
+        counts = [width if wanted else 0 for width, wanted in zip(options.widths, layers, strict=True)]
+        several = self.setting.layout is Layout.MULTI
+        heads = network.every_head() if not several else network.every_head()[self.task : self.task + 1]
+        append_units(network, counts, heads, self.setting.generator("init", "offer", self.experience, epoch))
+        self.offered, self.explored = counts, epoch + self.exploration
+        self.add_masks()
+
+    def add_masks(self) -> None:
+        """Masks for the neurons on offer."""
+        self.bayesian.buffet = self.sized.new_buffet(self.offered).to(self.setting.device)
+        self.sized.begin_task(self.bayesian.buffet, self.task)
+
+    def start_head(self) -> None:
+        """Biases begin at the log frequencies of the classes, so that no neuron is needed to carry them."""
+        if self.setting.regression or self.setting.layout is Layout.GROWING:
+            return
+        (head,) = self.bayesian.heads_of(self.task)
+        counts = torch.bincount(self.y, minlength=head.mean.shape[1]) + 1.0
+        with torch.no_grad():
+            head.mean[-1] = head.prior_mean[-1] = (counts / counts.sum()).log()
+
+    def epoch(self, number: int) -> dict[str, float]:
+        if self.explored <= number <= self.settled:
+            self.cut(number)
+        return super().epoch(number)
+
+    def end(self) -> None:
+        if self.bayesian.buffet is not None:
+            self.cut(self.plan.epochs)
+        super().end()
+        self.units[self.task], self.best = self.bayesian.widths, None
+
+    def cut(self, number: int) -> None:
+        """Drop the fresh neurons that held-out rows do not ask for, in the last layer first."""
+        network, offered = self.bayesian, self.offered
+        if network.buffet is not None:
+            take_masks_off(network)
+            self.offered, self.optimiser = [], self.without_sticks()
+        rows = self.held_out()
+        for layer in reversed(range(len(self.kept))):
+            self.cut_layer(layer, self.x[rows], self.y[rows], last=number >= self.settled)
+        fresh = [width - kept for width, kept in zip(network.widths, self.kept, strict=True)]
+        full = [0 < given <= left for given, left in zip(offered, fresh, strict=False)]
+        if any(full) and number + self.exploration <= self.settled:
+            self.kept = network.widths
+            self.offer(full, number)
+            self.optimiser = self.new_optimiser()
+
+    def without_sticks(self) -> torch.optim.Optimizer | None:
+        """The optimiser as it stands, of the weights alone."""
+        if self.optimiser is None:
+            return None
+        new = self.new_optimiser()
+        weights = {parameter for group in new.param_groups for parameter in group["params"]}
+        new.state.update({held: state for held, state in self.optimiser.state.items() if held in weights})
+        return new
+
+    def cut_layer(self, layer: int, x: Tensor, y: Tensor, last: bool) -> None:
+        """Order the fresh neurons of a layer by what they contribute, and drop the last of them.
+
+        A network that has learned nothing yet is left alone until the last cut.
+        """
+        network, kept = self.bayesian, self.kept[layer]
+        every = [torch.arange(width, device=x.device) for width in network.widths]
+        order = contributions(network, x, self.task, layer)[kept:].argsort(descending=True, stable=True)
+        every[layer] = torch.cat([every[layer][:kept], kept + order])
+        keep_units(network, every, self.optimiser)
+        seed = self.setting.generator("held-out", self.experience).initial_seed() % 2**62
+        curve = held_out_curve(network, x, y, self.task, self.likelihood, layer, kept, seed)
+        size = curve.fewest(self.sized.size_tolerance, self.best, share=len(self.kept) - layer)
+        if not last:  # those that have not learned much yet get time: the last cut could be down to a single neuron
+            cuts = 1 + self.settled - self.exploration
+            size = max(size, math.floor(curve.sizes[-1] * self.sized.widths[layer] ** (-1 / cuts)))
+        if self.best is None or curve.best.mean() < self.best.mean():
+            self.best = curve.best
+        if last or size > 0 or curve.learned(self.sized.size_tolerance):
+            every = [torch.arange(width, device=x.device) for width in network.widths]
+            every[layer] = every[layer][: kept + size]
+            keep_units(network, every, self.optimiser)
+        if layer not in self.curves:
+            self.curves[layer] = torch.stack([torch.tensor(curve.sizes, dtype=torch.float32), curve.means.cpu()])
+
+    def held_out(self) -> Tensor:
+        """The numbers of the rows that size the layers."""
+        rows = len(self.x)
+        count = min(MOST_HELD_OUT, max(round(HELD_OUT * rows), min(LEAST_HELD_OUT, rows // 3)))
+        return torch.randperm(rows, generator=self.setting.generator("held-out", self.experience))[:count]
+
+    def learned(self, number: int) -> Tensor:
+        """The numbers of the rows that an epoch learns."""
+        every = torch.arange(len(self.x), device=self.x.device)
+        if number >= self.settled:
+            return every
+        every[self.held_out()] = -1
+        return every[every >= 0]
+
+    def batches(self, number: int) -> Iterator[tuple[int, Tensor]]:
+        rows = self.learned(number)
+        order = self.setting.generator("order", self.experience, number)
+        start = max(0, number - self.plan.likelihood_epochs) * math.ceil(len(self.x) / self.batch_size)
+        self.rows_learned = len(rows)
+        batches = (rows[part] for part in minibatches(len(rows), self.batch_size, order))
+        return enumerate(batches, start)
+
+    def examples(self) -> int:
+        return self.rows_learned
+
+    def hold(self) -> None:
+        inputs = self.setting.inputs
+        for layer, above in zip(self.bayesian.hidden_layers(), self.held_units(), strict=True):
+            for gradient in (layer.mean.grad, layer.log_variance.grad):
+                if gradient is not None and above:  # Adam's moments of a weight without gradient are zero: it stays
+                    gradient[:inputs, :above] = 0.0
+                    gradient[-1, :above] = 0.0
+            inputs = above
+
+    def held_units(self) -> list[int]:
+        """How many neurons of each layer must not change, because other tasks read them."""
+        others = [units for head, units in self.units.items() if head != self.task]
+        if self.timestamps is not Timestamps.HARD or not others:
+            return [0] * len(self.kept)
+        return [max(layer) for layer in zip(*others, strict=True)]
+
+    def network_of(self, head: int) -> tuple[BayesianMLP, int]:
+        """The neurons that the head's task reads, as a network by itself."""
+        network = self.bayesian
+        if self.setting.layout is not Layout.MULTI:
+            return network, head
+        exploring = head == self.task and self.offered
+        part = network.part(self.units[head] if head in self.units and not exploring else network.widths, head)
+        if network.buffet is not None and head == self.task:
+            take_masks_off(part, network.buffet)
+        return part, 0
+
+    def take_shapes(self, tensors: Mapping[str, Tensor]) -> None:
+        if self.offered:
+            self.add_masks()
+        take_shapes(self.bayesian, tensors)
+
+    def state(self) -> State:
+        sizing = {
+            "units": {str(head): units for head, units in self.units.items()},
+            "kept": self.kept,
+            "offered": self.offered,
+            "explored": self.explored,
+        }
+        tensors = {f"curve.{layer}": curve for layer, curve in self.curves.items()}
+        if self.best is not None:
+            tensors["held_out_losses"] = self.best
+        return super().state() | State(tensors, {"sizing": sizing})
+
+    def restore(self, state: State) -> None:
+        sizing: dict[str, Any] = state.metadata["sizing"]
+        self.kept, self.offered, self.explored = list(sizing["kept"]), list(sizing["offered"]), sizing["explored"]
+        self.best = state.tensors.get("held_out_losses")
+        self.curves = {int(layer): curve for layer, curve in state.below("curve.").items()}
+        self.units = {int(head): list(units) for head, units in sizing["units"].items()}
+        super().restore(state)
+
+    def size_curves(self) -> list[Tensor]:
+        return [self.curves[layer] for layer in sorted(self.curves)]
+
+    def active_units(self) -> list[float] | None:
+        widths = self.bayesian.widths
+        if self.bayesian.buffet is None:
+            return [float(width) for width in widths]
+        pi = self.bayesian.buffet.expected_pi()
+        return [float(width - len(layer) + layer.sum()) for width, layer in zip(widths, pi, strict=True)]
+
+
+@torch.no_grad()
+def take_masks_off(network: BayesianMLP, buffet: NeuronMask | None = None) -> None:
+    """Multiply what the masked neurons give on by the probability that they are on; from then on they always are."""
+    buffet = buffet or network.buffet
+    if buffet is None:
+        return
+    layers = network.hidden_layers()
+    for number, pi in enumerate(buffet.expected_pi()):
+        above = [layers[number + 1]] if number + 1 < len(layers) else network.every_head()
+        for layer in above:
+            inputs = layer.mean.shape[0] - 1
+            if inputs == layers[number].mean.shape[1]:  # a head that reads fewer neurons reads none of these
+                layer.mean[inputs - len(pi) : inputs] *= pi[:, None]
+    network.buffet = None

@@ -1,0 +1,120 @@
+"""How many neurons held-out rows ask for."""
+
+import math
+
+import pytest
+import torch
+
+from hibnn.learners.evidence import Curve, contributions, held_out_curve, sizes_up_to
+from hibnn.nn.layout import Layout
+from hibnn.nn.likelihoods import Categorical, Gaussian
+from hibnn.nn.networks.bayesian import BayesianMLP
+
+
+def curve(*means, spread=0.0, rows=400, constant=0.7):
+    noise = torch.randn(len(means), rows, generator=torch.Generator().manual_seed(0))
+    losses = torch.tensor(means)[:, None] + spread * (noise - noise.mean(1, keepdim=True))
+    return Curve(list(range(len(means))), losses, torch.full((rows,), constant))
+
+
+def test_the_fewest_neurons_within_the_tolerance_of_the_best_suffice():
+    falling = curve(0.7, 0.2, 0.1, 0.099, 0.098, 0.0975)
+    assert falling.fewest(0.003) == 2
+    assert falling.fewest(0.001) == 4
+    assert falling.fewest(0.0) == 5
+    assert curve(0.0, 0.0, 0.0).fewest(0.003) == 0
+
+
+def test_a_difference_within_its_own_standard_error_does_not_count():
+    assert curve(0.7, 0.11, 0.1, 0.09).fewest(0.0) == 3
+    assert curve(0.7, 0.11, 0.1, 0.09, spread=0.25).fewest(0.0) == 2  # error of a difference: 0.25 sqrt(2 / 400)
+
+
+def test_neurons_are_not_dropped_below_a_loss_that_was_already_reached():
+    falling = curve(0.7, 0.2, 0.1, 0.099)
+    before = torch.full((400,), 0.095)
+    assert falling.fewest(0.003, before + 0.003) == 2
+    assert falling.fewest(0.003, before) == 3
+    assert curve(0.7, 0.1, 0.099, 0.2).fewest(0.003, before) == 2
+    assert falling.fewest(0.003, before, share=2) == 2
+
+
+def test_something_is_learned_when_it_beats_a_constant_answer_that_can_be_beaten():
+    assert curve(0.5, 0.4).learned(0.003)
+    assert not curve(0.7, 0.699).learned(0.003)
+    assert curve(0.001, 0.001, constant=0.002).learned(0.003)
+
+
+def test_all_small_sizes_and_both_ends_are_tried():
+    assert sizes_up_to(0) == [0]
+    assert sizes_up_to(5) == [0, 1, 2, 3, 4, 5]
+    sizes = sizes_up_to(200)
+    assert sizes[:18] == [*range(17), 18]
+    assert sizes[-1] == 200
+    assert len(sizes) < 45
+
+
+@pytest.fixture
+def network():
+    generator = torch.Generator().manual_seed(0)
+    network = BayesianMLP(
+        3, [6, 4], Layout.MULTI, None, log_variance=-4.0, prior_variance=1.0, init_std=1.0, generator=generator
+    )
+    network.add_head(2, generator)
+    with torch.no_grad():
+        network.heads[0].mean.normal_(generator=generator)
+    return network
+
+
+@pytest.mark.parametrize("layer", [0, 1])
+def test_a_curve_is_the_loss_of_the_network_without_its_last_neurons(network, layer):
+    x = torch.randn(50, 3, generator=torch.Generator().manual_seed(1))
+    y = (x[:, 0] > 0).long()
+    with torch.no_grad():
+        for weights in (*network.body, *network.heads):
+            weights.log_variance.fill_(-60.0)  # then every draw is at the means
+    found = held_out_curve(network, x, y, 0, Categorical(), layer, 1, seed=3)
+    for size, losses in zip(found.sizes, found.losses, strict=True):
+        above = [*network.hidden_layers()[1:], *network.every_head()][layer]
+        kept = above.mean.detach().clone()
+        with torch.no_grad():
+            above.mean[1 + size : -1] = 0
+            expected = torch.nn.functional.cross_entropy(network(x, 0, None, None), y, reduction="none")
+            above.mean.copy_(kept)
+        torch.testing.assert_close(losses, expected)
+    logits = network.outputs(torch.zeros(50, network.widths[layer]), layer, 0, None)
+    torch.testing.assert_close(found.constant, torch.nn.functional.cross_entropy(logits, y, reduction="none"))
+
+
+def test_sizes_are_judged_by_the_same_draws(network):
+    x = torch.randn(50, 3, generator=torch.Generator().manual_seed(1))
+    y = (x[:, 0] > 0).long()
+    with torch.no_grad():
+        network.heads[0].mean[2:-1] = 0
+        network.heads[0].log_variance[2:-1] = -60.0
+    losses = held_out_curve(network, x, y, 0, Categorical(), 1, 0, seed=3).losses
+    assert torch.equal(losses[2], losses[4])
+    assert not torch.equal(losses[1], losses[2])
+
+
+def test_draws_are_averaged_as_a_prediction_averages_them():
+    outputs = torch.tensor([[[0.0, 0.0]], [[math.log(3.0), 0.0]]])
+    found = Categorical().log_density(outputs, torch.tensor([0])).logsumexp(0) - math.log(2)
+    assert float(found.exp()) == pytest.approx((0.5 + 0.75) / 2)
+
+
+def test_a_gaussian_density_is_that_of_torch():
+    likelihood = Gaussian(2, noise_variance=0.3)
+    outputs = torch.randn(5, 7, 2, generator=torch.Generator().manual_seed(0))
+    targets = torch.zeros(7, 2)
+    expected = torch.distributions.Normal(outputs, 0.3**0.5).log_prob(targets).sum(-1)
+    torch.testing.assert_close(likelihood.log_density(outputs, targets), expected)
+
+
+def test_what_a_neuron_adds_to_all_classes_alike_does_not_count(network):
+    x = torch.randn(50, 3, generator=torch.Generator().manual_seed(1)).abs()
+    with torch.no_grad():
+        network.heads[0].mean[0] = 5.0
+    scores = contributions(network, x, 0, 1)
+    assert scores[0] == 0
+    assert (scores[1:] >= 0).all()
