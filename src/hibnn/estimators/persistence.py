@@ -25,7 +25,7 @@ from hibnn.estimators.model import Model, TaskRecord
 from hibnn.estimators.options import plain
 from hibnn.estimators.regressor import ContinualRegressor
 from hibnn.estimators.scaling import Scaling
-from hibnn.files.container import DamagedError, read_container, write_container
+from hibnn.files.container import DamagedError, read_container, undamaged, write_container
 from hibnn.learners import Setting, State, find_method
 from hibnn.nn.layout import Layout
 from hibnn.tasks import TaskInference
@@ -67,7 +67,11 @@ def save_model(estimator: ContinualEstimator, path: Path) -> None:
 
 def load_model(path: str | Path) -> ContinualClassifier | ContinualRegressor:
     """A fitted estimator from its file."""
-    metadata, tensors = read_file(Path(path))
+    with undamaged(Path(path)):
+        return _estimator(*read_file(Path(path)))
+
+
+def _estimator(metadata: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> ContinualClassifier | ContinualRegressor:
     kind = KINDS[metadata["estimator"]]
     estimator = kind(**metadata["parameters"])
     model = read_model(metadata, tensors, regression=kind is ContinualRegressor)

@@ -140,8 +140,3 @@ def write_json(path: Path, value: Any) -> None:
     """Write a JSON file atomically; NaN and infinity are refused."""
     with atomic_write(path) as temporary:
         temporary.write_text(json.dumps(value, indent=2, allow_nan=False) + "\n")
-
-
-def read_json(path: Path) -> Any:
-    """Read a JSON file."""
-    return json.loads(path.read_text())

@@ -7,7 +7,8 @@ the sum.) Checkpoints of runs and saved estimators are such files.
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from hibnn.errors import UserError
 from hibnn.files.atomic import write_bytes
 
 ENTRY = "hibnn"
@@ -62,6 +64,18 @@ def read_container(path: Path) -> Container:
     except (KeyError, TypeError, ValueError, AttributeError):
         raise DamagedError("it does not say what it is") from None
     return Container(header, metadata, tensors)
+
+
+@contextmanager
+def undamaged(path: Path, otherwise: str = "use an intact copy") -> Iterator[None]:
+    """Say that a file is damaged where its content, though whole, is not what was ever written."""
+    try:
+        yield
+    except UserError:
+        raise
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RuntimeError) as error:
+        reason = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no content'}"
+        raise UserError(f"{path} is damaged ({reason}): {otherwise}.") from error
 
 
 def checksum(metadata: str, tensors: Mapping[str, Tensor]) -> str:

@@ -21,7 +21,9 @@ import numpy as np
 from hibnn import __version__
 from hibnn.benchmarks import Benchmark
 from hibnn.errors import UserError
-from hibnn.files.atomic import atomic_write, check_output, read_json, same_place, write_json, writing_to
+from hibnn.files.atomic import atomic_write, check_output, same_place, write_json, writing_to
+from hibnn.files.container import undamaged
+from hibnn.files.reading import read_object
 from hibnn.learners import State
 from hibnn.runs.changes import changed_fields
 from hibnn.runs.checkpoint import read_state, write_state
@@ -109,7 +111,8 @@ class RunFolder:
                 state = read_state(path)
                 if state.metadata.get("experiment") != experiment.digest:
                     raise UserError(f"{path} is no checkpoint of this experiment.")
-                self.log.go_back(state.metadata["metrics"])
+                with undamaged(path):
+                    self.log.go_back(state.metadata["metrics"])
                 return state
             except UserError as error:
                 note(str(error).split(";")[0].rstrip("."))
@@ -139,8 +142,8 @@ def is_run_folder(folder: Path) -> bool:
     """Whether one of the files that every run writes is there and ours; others too have a `config.json`."""
     marks = {"config.json": {"hibnn", "experiment"}, "result.json": {"experiment", "accuracy_matrix"}}
     for name, keys in marks.items():
-        with suppress(OSError, ValueError, TypeError):
-            if keys <= set(read_json(folder / name)):
+        with suppress(OSError, ValueError):
+            if keys <= set(read_object(folder / name)):
                 return True
     status = raw_status(folder)
     return "message" in status and status.get("status") in list(Status)
@@ -164,11 +167,8 @@ def check_no_folder_of_runs(path: Path, folders: Sequence[Path]) -> None:
 def _read(path: Path) -> dict[str, Any] | None:
     """A JSON object, or None where there is no file."""
     try:
-        content = read_json(path)
+        return read_object(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:
         raise UserError(f"{path} is damaged ({error}): add --force to run again from the beginning.") from None
-    if not isinstance(content, dict):
-        raise UserError(f"{path} is damaged (no JSON object): add --force to run again from the beginning.")
-    return content

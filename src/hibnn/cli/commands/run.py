@@ -17,7 +17,7 @@ from hibnn.cli.arguments import parse as parse_words
 from hibnn.cli.display import matrix_table, open_display
 from hibnn.cli.trackers import TrackerName, tracking
 from hibnn.errors import UserError
-from hibnn.files.atomic import read_json
+from hibnn.files.reading import read_object
 from hibnn.learners import Method, find_method
 from hibnn.learners.presets import preset
 from hibnn.plugins import check_plugins
@@ -138,8 +138,8 @@ def _check_resumable(out: str | None) -> None:
     """A run that was made with a plug-in goes on only with it; said here, because its method may be unknown."""
     folder = Path(out or "-")
     for path in (folder / "config.json", *folder.glob("seed-*/config.json")):
-        with suppress(OSError, ValueError, AttributeError):  # whatever is wrong with the file is said later
-            check_plugins(read_json(path).get("plugins", ()), str(path.parent))
+        with suppress(OSError, ValueError, TypeError, LookupError):  # whatever is wrong with the file is said later
+            check_plugins(read_object(path).get("plugins", ()), str(path.parent))
 
 
 def _check_device(device: str) -> None:
