@@ -36,9 +36,9 @@ class Countdown:
         return self.left == 0
 
     def hook(self, event, arguments):
-        if event in EVENTS or (event == "open" and isinstance(arguments[2], int) and arguments[2] & WRITING):
-            if self.ours(arguments[0]) and self.step():
-                os._exit(DEAD)
+        writes = event in EVENTS or (event == "open" and isinstance(arguments[2], int) and arguments[2] & WRITING)
+        if writes and self.ours(arguments[0]) and self.step():
+            os._exit(DEAD)
 
     def ours(self, path):
         if not isinstance(path, (str, bytes, os.PathLike)):

@@ -45,6 +45,7 @@ class Case:
     outputs: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
     patient: bool = False
+    succeeds: bool = False
 
 
 @dataclass
@@ -103,6 +104,8 @@ class Sandbox:
 
 def wrong_words(case, answer, base):
     code, stderr = answer["code"], answer["stderr"]
+    if case.succeeds and code != 0:
+        yield f"exit code {code}"
     both = answer["stdout"] + stderr
     if code is None:
         if not case.patient:

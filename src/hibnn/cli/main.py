@@ -83,8 +83,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt:
         code = _report("interrupted.", 130, debug)
     except Exception as error:
-        no_memory = "allocate" in str(error) and "memory" in str(error)  # torch has no error of its own for this
-        code = _report(NO_MEMORY, 2, debug) if no_memory else _report(_internal(error), 1, debug)
+        if "allocate" in str(error) and "memory" in str(error):  # torch has no error of its own for this
+            code = _report(NO_MEMORY, 2, debug)
+        elif str(error).startswith("Symlink loop from"):  # nor has pathlib before Python 3.13
+            code = _report(f"{str(error).removeprefix('Symlink loop from ')} is a link that leads to itself.", 2, debug)
+        else:
+            code = _report(_internal(error), 1, debug)
     sys.exit(code)
 
 

@@ -103,6 +103,8 @@ def unwritable(error: OSError) -> UserError:
 
 def _read_array(path: Path) -> np.ndarray | None:
     """A memory-mapped array, None where there is none or it cannot be read."""
+    if not path.is_file():  # nor a pipe, which would never end
+        return None
     try:
         return np.load(path, mmap_mode="r", allow_pickle=False)
     except Exception:  # a damaged header makes the parser of .npy headers raise almost anything

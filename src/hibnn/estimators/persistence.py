@@ -21,7 +21,7 @@ from hibnn.continual import ContinualModel, new_learner
 from hibnn.errors import UserError
 from hibnn.estimators.classifier import ContinualClassifier
 from hibnn.estimators.common import ContinualEstimator
-from hibnn.estimators.model import Model, TaskRecord
+from hibnn.estimators.model import Model, TaskRecord, check_task_name
 from hibnn.estimators.options import plain
 from hibnn.estimators.regressor import ContinualRegressor
 from hibnn.estimators.scaling import Scaling
@@ -80,8 +80,31 @@ def _estimator(metadata: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Co
     estimator.n_features_in_ = len(model.inputs.mean)
     if metadata.get("notes") is not None:
         estimator.notes_ = metadata["notes"]
+    check_facts(estimator, model)
     estimator._become(model)
     return estimator
+
+
+def check_facts(estimator: ContinualEstimator, model: Model) -> None:
+    """Raise where parts of a file that are whole do not belong together."""
+    heads = [1 if model.regression else len({*task.classes}) for task in model.tasks]
+    if not heads or heads != model.learner.head_sizes:
+        raise ValueError(f"it names tasks of {heads} classes and has heads for {model.learner.head_sizes}")
+    for task in model.tasks:
+        check_task_name(task.name)
+        kinds = {type(label) for label in task.classes}
+        if len(kinds) > 1 or not kinds <= {str, int, float, bool} or min(task.rows, task.experiences) < 1:
+            raise ValueError(f"task {task.name!r} is none that was learned")
+    columns = len(model.inputs.mean)
+    for scaling, size in ((model.inputs, columns), (model.targets, 1)):
+        if not (np.shape(scaling.mean) == np.shape(scaling.scale) == (size,)):
+            raise ValueError("its scales are not those of its columns")
+        if not (np.isfinite(scaling.mean).all() and np.isfinite(scaling.scale).all() and (scaling.scale > 0).all()):
+            raise ValueError("its scales are no positive numbers")
+    names = getattr(estimator, "feature_names_in_", [""] * columns)
+    if len(names) != columns or not all(isinstance(name, str) for name in names):
+        raise ValueError("its columns are named wrongly")
+    estimator._check_parameters()
 
 
 def read_model(metadata: Mapping[str, Any], tensors: Mapping[str, Tensor], regression: bool) -> Model:

@@ -53,6 +53,8 @@ def write_container(path: Path, header: Mapping[str, Any], metadata: str, tensor
 def read_container(path: Path) -> Container:
     """Read a file back; the caller looks at the format in its header first, then whether it is `intact`."""
     try:
+        if path.exists() and not path.is_file():
+            raise DamagedError("it is no regular file")
         with safe_open(path, framework="pt") as file:
             header = json.loads((file.metadata() or {})[ENTRY])
             metadata = header.pop("metadata")

@@ -172,7 +172,8 @@ def _load(out: Path) -> optuna.Study:
     journal = out / JOURNAL
     pruner = optuna.pruners.MedianPruner()
     try:
-        storage = JournalStorage(JournalFileBackend(str(journal)))
+        # by its whole path: optuna takes the lock of a dead worker only if the link that is the lock leads to the file
+        storage = JournalStorage(JournalFileBackend(str(journal.absolute())))
         study = optuna.create_study(
             storage=storage, study_name="search", direction="maximize", load_if_exists=True, pruner=pruner
         )
@@ -213,7 +214,7 @@ def _distribution(part: list[Any] | Range) -> optuna.distributions.BaseDistribut
 
 @contextlib.contextmanager
 def exclusive(out: Path) -> Iterator[None]:
-    """Only one process at a time searches in a folder; a line that a killed one left unfinished is cut off."""
+    """Only one process at a time searches in a folder; what a killed one left, a lock or half a line, is removed."""
     with writing_to(out):
         out.mkdir(parents=True, exist_ok=True)
     lock = FileLock(out / "lock")
@@ -223,6 +224,7 @@ def exclusive(out: Path) -> Iterator[None]:
         raise UserError(f"another process is searching in {out}: wait for it, or choose another --out.") from None
     with lock:
         journal = out / JOURNAL
+        journal.with_name(f"{JOURNAL}.lock").unlink(missing_ok=True)
         if journal.exists():
             with journal.open("r+b") as file:
                 file.truncate(file.read().rfind(b"\n") + 1)

@@ -42,7 +42,10 @@ class TableModel:
         if not notes or "encoder" not in notes:
             raise UserError(f"{path} was not taught from a file: use it from Python, with load_model.")
         with undamaged(path):
-            return cls(estimator, Encoder.from_json(notes["encoder"]), dict(notes["judged"]))
+            encoder = Encoder.from_json(notes["encoder"])
+            if len(encoder.names) != estimator.n_features_in_:
+                raise ValueError(f"it encodes {len(encoder.names)} columns and knows {estimator.n_features_in_}")
+            return cls(estimator, encoder, dict(notes["judged"]))
 
     def save(self, path: Path) -> None:
         """Write the estimator with the encoder and the scores as its notes."""
