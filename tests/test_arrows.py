@@ -8,7 +8,7 @@ import hibnn
 
 ROOT = Path(hibnn.__file__).parent
 ORDER = (
-    "errors", "streams", "progress", "checking", "registry", "files", "distributions", "datasets", "nn",
+    "errors", "visible", "streams", "progress", "checking", "registry", "files", "distributions", "datasets", "nn",
     "factorisation", "benchmarks", "learners", "plugins", "tasks", "continual", "evaluation", "runs", "sweeps",
     "estimators", "report", "cli",
 )  # fmt: skip

@@ -13,7 +13,7 @@ from unittest import mock
 import tyro
 
 from faults import mutations
-from faults.sandbox import Case
+from faults.sandbox import SECONDS, Case
 from hibnn.cli.main import COMMANDS, dispatch
 
 RUN = "run --scenario task --epochs 1 --out new --quiet --width 4"
@@ -41,7 +41,7 @@ LINES = {
 }
 """A line that works, for every command."""
 OUTPUTS = ("new", "model.hibnn", "new.hibnn", "answers.csv", "new.onnx", "drawn", "tables", "page.html", "swept")
-OUTPUTS += ("found", "new.png", "runs/done/pruning.json")
+OUTPUTS += ("found", "new.png", "runs/done/pruning.json", "runs/done/nowhere")
 SLOW = ("demo", "watch", "bench")
 FURTHER = {
     "new fit": f"{LINES['fit'].replace('model.hibnn', 'new.hibnn')} --target y",
@@ -130,7 +130,7 @@ def argument_cases() -> Iterator[Case]:
             for flag in flags_of(ALL[line].split()):
                 for value in (*NUMBERS, *WORDS, *PLACES):
                     words = with_value(ALL[line].split(), flag, value)
-                    patient = value in HUGE or command in SLOW
+                    patient = value in (*HUGE, "pipe") or command in SLOW
                     yield _case(f"arguments, {command}", f"{line} {flag} {value!r}", words, _places, value, patient)
 
 
@@ -181,9 +181,12 @@ def _line(reader: str, name: str) -> list[str]:
 
 def _case(kind, what, words, prepare, value="", patient=False):
     flags = ("--out", "--onnx", "--picture", "--figure", *(["--model"] if words[0] == "fit" else []))
-    named = [value] if any(f"{flag}={value}" in words for flag in flags) else []
+    named = (
+        [value, *(["nowhere"] if value == "link" else [])] if any(f"{flag}={value}" in words for flag in flags) else []
+    )
     folders = ("found", "new", "swept", "runs/half", "runs/done") if words[0] in ("run", "sweep", "search") else ()
-    return Case(kind, what, tuple(words), prepare, (*OUTPUTS, *named), folders, patient)
+    seconds = 60.0 if words[0] == "export" else SECONDS  # torch imports and translates for some seconds
+    return Case(kind, what, tuple(words), prepare, (*OUTPUTS, *named), folders, patient, seconds=seconds)
 
 
 def _mutate(name, mutate, seed, folder):

@@ -46,6 +46,7 @@ class Case:
     folders: tuple[str, ...] = ()
     patient: bool = False
     succeeds: bool = False
+    seconds: float = SECONDS
 
 
 @dataclass
@@ -96,7 +97,7 @@ class Sandbox:
         try:
             case.prepare(folder)
             before = listing(folder.parent)
-            answer = self.server.ask(case.words, folder, 2.0 if case.patient else SECONDS)
+            answer = self.server.ask(case.words, folder, 2.0 if case.patient else case.seconds)
             return [*wrong_words(case, answer, self.server.base), *wrong_files(case, before, listing(folder.parent))]
         finally:
             shutil.rmtree(folder.parent)
@@ -109,7 +110,7 @@ def wrong_words(case, answer, base):
     both = answer["stdout"] + stderr
     if code is None:
         if not case.patient:
-            yield f"took more than {SECONDS:.0f} s"
+            yield f"took more than {case.seconds:.0f} s"
     elif code not in (0, 2) and not (code == 1 and case.words[0] == "sweep" and " failed" in stderr):
         yield f"exit code {code}: {both[-600:]}"
     found = [word for word in INTERNAL if word in stderr]

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hibnn import __version__
-from hibnn.cli.visible import visible
 from hibnn.errors import Interruption, UserError, unknown
+from hibnn.visible import visible
 
 # in the order in which a newcomer needs them: own data, runs, what to make of runs, the rest
 COMMANDS = {

@@ -9,12 +9,12 @@ from rich.console import Console
 from hibnn.benchmarks import Scenario
 from hibnn.cli.arguments import parse
 from hibnn.cli.display import matrix_table, open_display
-from hibnn.cli.visible import visible
 from hibnn.learners.presets import options_for
 from hibnn.report.figures import growth_figure, save_figure
 from hibnn.report.page import write_page
 from hibnn.runs.experiment import Experiment
 from hibnn.runs.run import run
+from hibnn.visible import visible
 
 
 @dataclass(frozen=True)
