@@ -3,6 +3,7 @@ import os
 import signal
 import tomllib
 from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
+from pathlib import Path
 from threading import Thread
 
 import pytest
@@ -235,6 +236,14 @@ def test_a_middle_value_that_is_no_good_is_refused_before_anything_runs(tmp_path
     with pytest.raises(UserError, match="batch-size must be a whole number"):
         read_problem(tmp_path / "wide.toml")
     assert Range(1, 4).samples == [1, 2, 4]
+
+
+def test_a_search_does_not_wait_for_the_lock_of_a_dead_one(problem, tmp_path, instant, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    find(problem, 1, out := Path("out"))
+    (out / f"{JOURNAL}.lock").symlink_to(out / JOURNAL)  # as optuna makes it, which leads nowhere
+    find(problem, 2, out)
+    assert len(instant) == 2
 
 
 @pytest.mark.usefixtures("instant")

@@ -19,6 +19,7 @@ from hibnn.estimators.common import ContinualEstimator, next_name
 from hibnn.estimators.inputs import read_examples
 from hibnn.estimators.labels import (
     all_classes,
+    announced_classes,
     check_count,
     check_same_kind,
     class_places,
@@ -60,7 +61,7 @@ class ContinualClassifier(ClassifierMixin, ContinualEstimator):
             x, labels = read_examples(self, X, y, first, numeric=False)
             labels = read_labels(labels)
             model = self._begin(x, Scaling.identity(1)) if first else self.model_
-            announced = () if classes is None else distinct(read_labels(np.asarray(classes)))
+            announced = () if classes is None else announced_classes(classes)
             record = find_task(model, task, distinct(labels), announced)
             self._learn(model, x, positions(labels, record.classes), record)
         return self

@@ -1,5 +1,6 @@
 """Class labels of any plain kind: numbers, words or truth values, but one kind for a model's whole life."""
 
+import warnings
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
@@ -37,6 +38,13 @@ def read_labels(y: Any) -> NDArray[Any]:
     if labels.dtype.kind == "U":
         _check_length(int(np.char.str_len(labels).max(initial=0)))
     return labels
+
+
+def announced_classes(classes: Any) -> tuple[Any, ...]:
+    """The classes of a list; each may stand there once, which in a column of labels would be suspicious."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The number of unique classes")
+        return distinct(read_labels(np.asarray(classes)))
 
 
 def _check_length(longest: int) -> None:

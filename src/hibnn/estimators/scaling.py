@@ -40,8 +40,8 @@ class Scaling:
         if scaled.size and np.abs(scaled).max() > LARGEST:
             row, column = np.unravel_index(np.abs(scaled).argmax(), scaled.shape)
             raise UserError(
-                f"column {column} of {what} holds {x[row, column]:g}, more than {LARGEST:g} times the spread of the data "
-                "that the model was begun with: correct it, or begin another model."
+                f"column {column} of {what} holds {x[row, column]:g}, more than {LARGEST:g} times the spread of the "
+                "data that the model was begun with: correct it, or begin another model."
             )
         return scaled.astype(np.float32)
 
