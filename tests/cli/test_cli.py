@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from folders import write_run
 from hibnn.cli.main import main
 from hibnn.errors import UserError
 
@@ -190,3 +191,20 @@ def test_whatever_goes_wrong_is_one_line_of_bounded_length(error, code, sentence
     assert said.startswith(sentence)
     assert said.count("\n") == 1
     assert len(said) < 2100
+
+
+def test_a_run_without_any_word_is_told_what_is_missing(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["run"])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.startswith("hibnn: --dataset is missing")
+
+
+def test_the_demo_does_not_overwrite_another_run(tmp_path, capsys):
+    run = write_run(tmp_path / "run", 0.9)
+    before = (run / "result.json").read_bytes()
+    with pytest.raises(SystemExit) as ended:
+        main(["demo", "--out", str(run), "--quiet"])
+    assert ended.value.code == 2
+    assert "holds another run" in capsys.readouterr().err
+    assert (run / "result.json").read_bytes() == before

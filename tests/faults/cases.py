@@ -41,7 +41,15 @@ LINES = {
 }
 """A line that works, for every command."""
 OUTPUTS = ("new", "model.hibnn", "new.hibnn", "answers.csv", "new.onnx", "drawn", "tables", "page.html", "swept")
-OUTPUTS += ("found", "new.png", "runs/done/pruning.json", "runs/done/nowhere")
+OUTPUTS += (
+    "found",
+    "new.png",
+    "runs/done/pruning.json",
+    "runs/done/nowhere",
+    "runs/demo",
+    "runs/search",
+    "report.html",
+)
 SLOW = ("demo", "watch", "bench")
 FURTHER = {
     "new fit": f"{LINES['fit'].replace('model.hibnn', 'new.hibnn')} --target y",

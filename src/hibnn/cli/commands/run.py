@@ -3,6 +3,7 @@
 import json
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, fields
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -120,7 +121,7 @@ def parse(arguments: list[str], method: Method) -> Any:
 
 def _named(arguments: list[str], flag: str) -> str | None:
     """The value of a flag, before everything is parsed: the method decides which options exist."""
-    for word, following in zip(arguments, [*arguments[1:], ""], strict=True):
+    for word, following in pairwise([*arguments, ""]):
         if word == flag:
             return following
         if word.startswith(flag + "="):
