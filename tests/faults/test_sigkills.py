@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 import signal
 import time
 import warnings
@@ -15,7 +16,7 @@ from hibnn.learners import methods
 from hibnn.runs import trainer
 from processes import outcome
 
-KILLS, IN_A_ROW = 1000, 8
+KILLS, IN_A_ROW = 1000, 12
 
 
 def words(method, folder):
@@ -41,35 +42,36 @@ def killed(work, seconds):
     return wait_for(child) == -signal.SIGKILL
 
 
-def kill_runs(method, tmp_path, kills):
-    """Kill runs of a method so often, each up to eight times in a row; every run is finished and compared."""
-    chance, done, runs = random.Random(method), 0, 0
-    whole = tmp_path / method
-    begun = time.monotonic()
-    assert attempt(lambda: main(words(method, whole)), whole)
-    length, expected = time.monotonic() - begun, outcome(whole)
-    while done < kills:
-        folder = tmp_path / f"{method}-{runs}"
-        for _ in range(min(chance.randint(1, IN_A_ROW), kills - done)):
-            if not killed(lambda: main(words(method, folder)), chance.random() * length):  # noqa: B023
-                break
-            done += 1
-        assert attempt(lambda: main(words(method, folder)), folder)  # noqa: B023
-        assert outcome(folder) == expected, (method, runs)
-        runs += 1
-    return runs
+class Victim:
+    """A method whose runs are killed; `length` is about how long a run takes on this machine, as it is now."""
+
+    def __init__(self, method, tmp_path):
+        self.method, self.folder, self.chance = method, tmp_path / method, random.Random(method)
+        begun = time.monotonic()
+        assert attempt(lambda: main(words(method, self.folder)), self.folder)
+        self.length, self.expected = time.monotonic() - begun, outcome(self.folder)
+
+    def kill_one(self, most):
+        """Begin a run, kill it some times in a row, finish it, and compare; returns how often it was killed."""
+        folder, kills = self.folder.with_name(f"{self.method}-killed"), 0
+        while kills < most and killed(lambda: main(words(self.method, folder)), self.chance.random() * self.length):
+            kills += 1
+        self.length *= 1.0 if kills == most else 0.8  # it was done before the kill
+        assert attempt(lambda: main(words(self.method, folder)), folder)
+        assert outcome(folder) == self.expected, self.method
+        shutil.rmtree(folder)
+        return kills
 
 
 @pytest.mark.slow
 def test_a_thousand_kills_over_all_methods_change_no_bit(tmp_path, monkeypatch):
     monkeypatch.setattr(trainer, "CHECKPOINT_SHARE", 1e9)  # after every epoch, however short
     warm_up()
-    names = [*methods()]
-    total = 0
-    for number, method in enumerate(names):
-        kills = KILLS // len(names) + (number < KILLS % len(names))
-        runs = kill_runs(method, tmp_path, kills)
-        total += kills
-        print(f"{method}: {kills} kills, {runs} runs compared, none changed", flush=True)
-    print(f"{total} kills over {len(names)} methods")
-    assert total == KILLS
+    victims = [Victim(method, tmp_path) for method in methods()]
+    kills = runs = 0
+    while kills < KILLS:
+        for victim in victims:
+            kills += victim.kill_one(min(victim.chance.randint(1, IN_A_ROW), KILLS - kills))
+            runs += 1
+        print(f"{kills} kills, {runs} runs of {len(victims)} methods compared, no bit changed", flush=True)
+    assert kills == KILLS
