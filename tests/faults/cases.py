@@ -5,6 +5,7 @@ The arguments come from the parsers themselves, so that a new option is tried wi
 
 import os
 import random
+import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -150,7 +151,9 @@ def flags_of(words: list[str]) -> list[str]:
 
     def caught(kind, **more):
         more = {name: more[name] for name in ("config",) if name in more}
-        raise ParserError(tyro.extras.get_parser(kind, **more))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # tyro has no other way to ask which flags there are
+            raise ParserError(tyro.extras.get_parser(kind, **more))
 
     def no_flags(*_, **__):
         raise ParserError(None)

@@ -58,7 +58,8 @@ def read_container(path: Path) -> Container:
         with safe_open(path, framework="pt") as file:
             header = json.loads((file.metadata() or {})[ENTRY])
             metadata = header.pop("metadata")
-            tensors = {name: file.get_tensor(name) for name in file.offset_keys()}
+            # copies: those of the file lie at any address, and sums of unaligned numbers differ in their last bit
+            tensors = {name: file.get_tensor(name).clone() for name in file.offset_keys()}
     except FileNotFoundError:
         raise
     except (SafetensorError, OSError) as error:
