@@ -16,7 +16,7 @@ from hibnn.learners import methods
 from hibnn.runs import trainer
 from processes import outcome
 
-KILLS, IN_A_ROW = 1000, 12
+KILLS, IN_A_ROW = 1000, 20
 
 
 def words(method, folder):
@@ -47,16 +47,18 @@ class Victim:
 
     def __init__(self, method, tmp_path):
         self.method, self.folder, self.chance = method, tmp_path / method, random.Random(method)
-        begun = time.monotonic()
         assert attempt(lambda: main(words(method, self.folder)), self.folder)
-        self.length, self.expected = time.monotonic() - begun, outcome(self.folder)
+        self.expected = outcome(self.folder)
+        begun = time.monotonic()
+        assert attempt(lambda: main([*words(method, self.folder), "--force"]), self.folder)
+        self.length = time.monotonic() - begun
 
     def kill_one(self, most):
         """Begin a run, kill it some times in a row, finish it, and compare; returns how often it was killed."""
         folder, kills = self.folder.with_name(f"{self.method}-killed"), 0
         while kills < most and killed(lambda: main(words(self.method, folder)), self.chance.random() * self.length):
             kills += 1
-        self.length *= 1.0 if kills == most else 0.8  # it was done before the kill
+        self.length *= 1.0 if kills == most else 0.6  # it was done before the kill
         assert attempt(lambda: main(words(self.method, folder)), folder)
         assert outcome(folder) == self.expected, self.method
         shutil.rmtree(folder)

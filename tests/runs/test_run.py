@@ -74,6 +74,14 @@ def test_the_structure_of_every_task_is_stored(tmp_path):
     assert len(result["active_units_per_task"]) == 3
 
 
+def test_checkpoints_that_a_kill_left_beside_a_result_are_removed(tmp_path):
+    run(finetune := experiment("finetune"), tmp_path)
+    for name in ("checkpoint.safetensors", "checkpoint.previous.safetensors"):
+        (tmp_path / name).touch()
+    run(finetune, tmp_path)
+    assert not list(tmp_path.glob("checkpoint*"))
+
+
 def test_a_finished_run_can_be_read_out_in_another_scenario(tmp_path):
     result = run(experiment(), tmp_path)
     same = read_out(tmp_path, Scenario.TASK, "sample")

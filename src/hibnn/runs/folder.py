@@ -59,12 +59,18 @@ class RunFolder:
             raise UserError(f"{self.path} holds {foreign[0]} and is no run's folder: give --out a new or empty folder.")
 
     def finished(self, experiment: Experiment) -> dict[str, Any] | None:
-        """The result if the run is done; a folder with another experiment in it, or a damaged result, is refused."""
+        """The result if the run is done; a folder with another experiment in it, or a damaged result, is refused.
+
+        Checkpoints that a process left beside the result, because it was killed right there, are removed.
+        """
         result = _read(self.path / "result.json")
         config = _read(self.path / "config.json")
         for content in (result, config):
             if content is not None and content.get("experiment") != experiment.digest:
                 raise UserError(f"{self.path} holds another experiment: choose another --out, or add --force.")
+        if result is not None:
+            with suppress(OSError):
+                self._remove_checkpoints()
         return result
 
     def announce(self, experiment: Experiment) -> None:
@@ -129,8 +135,11 @@ class RunFolder:
                 if state.tensors:
                     write_state(self.path / f"{name}.safetensors", state)
             write_json(self.path / "result.json", result)
-            for name in (CHECKPOINT, PREVIOUS):
-                (self.path / name).unlink(missing_ok=True)
+            self._remove_checkpoints()
+
+    def _remove_checkpoints(self) -> None:
+        for name in (CHECKPOINT, PREVIOUS):
+            (self.path / name).unlink(missing_ok=True)
 
     def _write_config(self, experiment: Experiment) -> None:
         beside = {"hibnn": __version__, "experiment": experiment.digest, "changed": changed_fields(experiment)}
