@@ -31,7 +31,7 @@ def checkpoint_every_epoch(monkeypatch):
 
 
 @pytest.mark.usefixtures("checkpoint_every_epoch")
-@pytest.mark.parametrize("method", ["ibnn", "joint"])
+@pytest.mark.parametrize("method", ["ibnn", "joint", "gem", "lwf"])
 def test_a_killed_run_goes_on_and_ends_with_the_same_numbers_and_weights(tmp_path, method):
     whole = run(experiment(method), tmp_path / "whole")
     for epochs in (1, 3, 2):

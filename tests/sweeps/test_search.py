@@ -238,6 +238,16 @@ def test_a_middle_value_that_is_no_good_is_refused_before_anything_runs(tmp_path
     assert Range(1, 4).samples == [1, 2, 4]
 
 
+def test_a_trial_that_was_being_proposed_when_the_search_was_killed_is_proposed_as_it_was(problem, tmp_path, instant):
+    find(problem, 3, tmp_path / "whole")
+    find(problem, 2, out := tmp_path / "killed")
+    whole = (tmp_path / "whole" / JOURNAL).read_text().splitlines()
+    begun = [number for number, line in enumerate(whole) if json.loads(line)["op_code"] == 4]  # a trial is created
+    (out / JOURNAL).write_text("\n".join([*whole[: begun[2] + 2], ""]))  # with one of its values
+    find(problem, 3, out)
+    assert choices(out, problem) == choices(tmp_path / "whole", problem)
+
+
 def test_a_search_does_not_wait_for_the_lock_of_a_dead_one(problem, tmp_path, instant, monkeypatch):
     monkeypatch.chdir(tmp_path)
     find(problem, 1, out := Path("out"))
