@@ -5,7 +5,9 @@ import sys
 
 import pytest
 
+from folders import write_run
 from hibnn.cli.main import main
+from hibnn.errors import UserError
 
 RUN = ["run", "--dataset", "split-digits", "--scenario", "class", "--method", "finetune", "--epochs", "1", "--quiet"]
 KEYS = {
@@ -164,3 +166,45 @@ def test_the_demo_ends_with_a_matrix_a_picture_and_a_page(tmp_path):
     assert (tmp_path / "accuracy.png").read_bytes().startswith(b"\x89PNG")
     assert str(tmp_path / "report.html") in done.stdout
     assert "Split digits" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+ENDS = [
+    (UserError("two\nlines."), 2, "hibnn: two lines."),
+    (MemoryError(), 2, "hibnn: there is not enough memory for this"),
+    (RuntimeError("DefaultCPUAllocator: can't allocate memory"), 2, "hibnn: there is not enough memory for this"),
+    (OSError(36, "File name too long", "x" * 9), 2, "hibnn: xxxxxxxxx cannot be used (File name too long)"),
+    (UserError("x" * 10**6), 2, "hibnn: xxx"),
+    (RuntimeError("ours"), 1, "hibnn: internal error, RuntimeError: ours"),
+]
+
+
+@pytest.mark.parametrize(("error", "code", "sentence"), ENDS)
+def test_whatever_goes_wrong_is_one_line_of_bounded_length(error, code, sentence, capsys, monkeypatch):
+    def fail(words):
+        raise error
+
+    monkeypatch.setattr("hibnn.cli.main.dispatch", fail)
+    with pytest.raises(SystemExit) as ended:
+        main([])
+    assert ended.value.code == code
+    said = capsys.readouterr().err
+    assert said.startswith(sentence)
+    assert said.count("\n") == 1
+    assert len(said) < 2100
+
+
+def test_a_run_without_any_word_is_told_what_is_missing(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["run"])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.startswith("hibnn: --dataset is missing")
+
+
+def test_the_demo_does_not_overwrite_another_run(tmp_path, capsys):
+    run = write_run(tmp_path / "run", 0.9)
+    before = (run / "result.json").read_bytes()
+    with pytest.raises(SystemExit) as ended:
+        main(["demo", "--out", str(run), "--quiet"])
+    assert ended.value.code == 2
+    assert "holds another run" in capsys.readouterr().err
+    assert (run / "result.json").read_bytes() == before

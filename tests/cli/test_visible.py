@@ -8,7 +8,7 @@ import pytest
 from fabricated import fabricate, rewrite
 from hibnn.cli.display import matrix_table
 from hibnn.cli.main import main
-from hibnn.cli.visible import visible
+from hibnn.visible import visible
 
 FOUL = "[/red]\x1b[31m\u202e[bold]"
 

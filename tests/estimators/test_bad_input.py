@@ -55,6 +55,12 @@ WRONG = {
     "a class not announced": (lambda m: m.partial_fit(X, Y + 5, classes=[5, 6]), "that `classes` does not"),
     "classes of another type": (lambda m: m.partial_fit(X, Y + 5, classes=["5", "6"]), "are words"),
     "a fraction as task": (lambda m: m.partial_fit(X, Y + 5, task=1.5), "a word or a whole number"),
+    "a label of a book": (lambda m: m.partial_fit(X, np.where(Y == 0, "a" * 1001, "b")), "a label has 1001 characters"),
+    "such a label as an object": (lambda m: m.partial_fit(X, np.array(["a" * 1001, "b"] * 30, object)), "1001 char"),
+    "too many classes": (
+        lambda m: m.partial_fit(X, Y + 5, classes=range(5, 2005)),
+        "2003 classes, and 1000 is the most",
+    ),
     "a list as task": (lambda m: m.partial_fit(X, Y + 5, task=["a"]), "a word or a whole number"),
     "an unknown task": (lambda m: m.predict(X, task="fist"), "did you mean 'first'"),
     "too few columns to predict": (lambda m: m.predict(X[:, :2]), "2 features"),
@@ -67,6 +73,11 @@ PARAMETERS = {
     "empty batches": ({"batch_size": -1}, "batch_size must be"),
     "another method": ({"method": "vcl"}, "begun with ibnn"),
     "an unknown scaling": ({"scaling": "colums"}, "did you mean 'columns'"),
+    "another truncation": ({"truncation": 9}, "another truncation, scaling or options"),
+    "another scaling": ({"scaling": None}, "another scaling"),
+    "other options": ({"options": {"alpha": 3.0}}, "another truncation, scaling or options"),
+    "other densities": ({"density": {"components": 1}}, "another density"),
+    "another seed": ({"random_state": 1}, "another random_state"),
     "no draws": ({"draws": 0}, "draws must be positive"),
     "an unknown prediction": ({"prediction": "median"}, "unknown prediction"),
 }
@@ -169,3 +180,10 @@ def test_the_same_word_is_never_suggested_for_a_task_of_another_type():
     model = ContinualClassifier(epochs=1, truncation=5).fit(X, Y, task=1)
     with pytest.raises(ValueError, match="unknown task '1': the one spelt so is of another type"):
         model.predict(X, task="1")
+
+
+def test_data_beyond_comparison_with_the_first_are_refused_in_a_sentence():
+    model = ContinualClassifier(epochs=1, truncation=5, random_state=0).fit(1e-6 * X, Y)
+    with pytest.raises(ValueError, match=r"more than 1e.15 times the spread of the data"):
+        model.partial_fit(1e13 * X, Y)
+    assert np.isfinite(model.partial_fit(1e6 * X, Y).predict_proba(X)).all()

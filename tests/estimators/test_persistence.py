@@ -15,6 +15,7 @@ from sklearn.datasets import load_digits
 
 from hibnn.errors import UserError
 from hibnn.estimators import ContinualClassifier, ContinualRegressor, load_model
+from hibnn.files.container import read_container, write_container
 from hibnn.learners import State
 from hibnn.runs.checkpoint import write_state
 
@@ -170,3 +171,35 @@ def test_numbers_of_numpy_are_saved_as_plain_ones(tmp_path):
     model.save(tmp_path / "model")
     loaded = ContinualClassifier.load(tmp_path / "model")
     assert (loaded.truncation, loaded.epochs, loaded.draws, loaded.options["prediction_draws"]) == (5, 1, 4, 2)
+
+
+def changed(file, change):
+    """The file with other facts, under a valid checksum."""
+    container = read_container(file)
+    metadata, tensors = json.loads(container.metadata), dict(container.tensors)
+    change(metadata, tensors)
+    header = {name: value for name, value in container.header.items() if name != "sha256"}
+    write_container(file, header, json.dumps(metadata), tensors)
+
+
+FACTS = {
+    "no tasks": lambda facts, tensors: facts.update(tasks=[]),
+    "a class twice": lambda facts, tensors: facts["tasks"][0].update(classes=facts["tasks"][0]["classes"][:1] * 2),
+    "negative rows": lambda facts, tensors: facts["tasks"][0].update(rows=-1),
+    "no options": lambda facts, tensors: facts.pop("options"),
+    "a list for a table": lambda facts, tensors: facts.update(parameters=[]),
+    "an unknown estimator": lambda facts, tensors: facts.update(estimator="Oracle"),
+    "a negative head": lambda facts, tensors: facts["model"].update(head_sizes=[-2]),
+    "an endless head": lambda facts, tensors: facts["model"].update(head_sizes=[10**19]),
+    "a scale of zero": lambda facts, tensors: tensors["inputs.scale"].zero_(),
+    "too few scales": lambda facts, tensors: tensors.update({"inputs.scale": tensors["inputs.scale"][:1]}),
+    "no means": lambda facts, tensors: tensors.pop("inputs.mean"),
+    "a parameter of words": lambda facts, tensors: facts["parameters"].update(epochs="many"),
+}
+
+
+@pytest.mark.parametrize("fact", FACTS)
+def test_facts_that_do_not_belong_together_are_refused_in_a_sentence(fact, file):
+    changed(file, FACTS[fact])
+    with pytest.raises(UserError):
+        load_model(file)

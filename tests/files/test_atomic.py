@@ -8,9 +8,11 @@ import threading
 from pathlib import Path
 
 import pytest
+import torch
 
 from hibnn import UserError
-from hibnn.files.atomic import atomic_write, check_output, write_bytes
+from hibnn.files.atomic import atomic_write, check_output, write_bytes, write_json
+from hibnn.files.container import DamagedError, read_container, write_container
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="modes, links and devices")
 
@@ -138,3 +140,18 @@ def test_a_folder_that_may_not_be_written_is_refused_in_a_sentence(tmp_path, mon
 def test_a_name_as_long_as_the_system_allows_is_written(tmp_path):
     write_bytes(tmp_path / ("n" * 255), b"new")
     assert (tmp_path / ("n" * 255)).read_bytes() == b"new"
+
+
+def test_our_own_files_are_never_read_from_or_written_to_a_pipe(tmp_path):
+    os.mkfifo(pipe := tmp_path / "pipe")
+    with pytest.raises(UserError, match="no regular file"):
+        write_json(pipe, {})
+    with pytest.raises(DamagedError, match="no regular file"):
+        read_container(pipe)
+
+
+def test_tensors_are_read_to_where_torch_would_have_put_them(tmp_path):
+    odd = {f"part {number}": torch.zeros(2 * number + 1) for number in range(9)}
+    write_container(tmp_path / "file", {}, "{}", odd)
+    read = read_container(tmp_path / "file").tensors
+    assert [value.data_ptr() % 64 for value in read.values()] == [0] * 9  # elsewhere sums differ in their last bit

@@ -1,3 +1,4 @@
+import os
 import tomllib
 
 import pytest
@@ -39,3 +40,12 @@ def test_a_preset_file_with_a_wrong_option_is_refused(tmp_path, option, hint):
     (tmp_path / "bad.toml").write_text(to_toml({"method": "ibnn", "options": option}))
     with pytest.raises(UserError, match=hint):
         options_for("ibnn", "split-mnist", str(tmp_path / "bad.toml"))
+
+
+def test_a_pipe_and_endless_nesting_are_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe.toml")
+    with pytest.raises(UserError, match="no regular file"):
+        read_toml(tmp_path / "pipe.toml")
+    (tmp_path / "deep.toml").write_text("a = " + "[" * 5000)
+    with pytest.raises(UserError, match="nested too deeply"):
+        read_toml(tmp_path / "deep.toml")

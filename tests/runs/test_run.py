@@ -31,7 +31,7 @@ def checkpoint_every_epoch(monkeypatch):
 
 
 @pytest.mark.usefixtures("checkpoint_every_epoch")
-@pytest.mark.parametrize("method", ["ibnn", "joint"])
+@pytest.mark.parametrize("method", ["ibnn", "joint", "gem", "lwf"])
 def test_a_killed_run_goes_on_and_ends_with_the_same_numbers_and_weights(tmp_path, method):
     whole = run(experiment(method), tmp_path / "whole")
     for epochs in (1, 3, 2):
@@ -80,6 +80,14 @@ def test_the_curves_that_sized_a_task_are_stored(tmp_path):
     assert sizes[0] == 0
     assert (losses >= 0).all()
     assert len(result["active_units_per_task"]) == 3
+
+
+def test_checkpoints_that_a_kill_left_beside_a_result_are_removed(tmp_path):
+    run(finetune := experiment("finetune"), tmp_path)
+    for name in ("checkpoint.safetensors", "checkpoint.previous.safetensors"):
+        (tmp_path / name).touch()
+    run(finetune, tmp_path)
+    assert not list(tmp_path.glob("checkpoint*"))
 
 
 def test_a_finished_run_can_be_read_out_in_another_scenario(tmp_path):

@@ -9,6 +9,7 @@ import threading
 import psutil
 import pytest
 
+from hibnn.errors import UserError
 from hibnn.sweeps.engines import Workers, engine
 from hibnn.sweeps.sweep import folder_of, read_sweep, sweep
 from processes import outcome, start, wait_for
@@ -133,3 +134,12 @@ def test_the_memory_of_a_worker_does_not_grow_with_the_number_of_runs(tmp_path):
         sweep(read_sweep(path), tmp_path / "runs", executor, measure, slots=slots)
     assert len(memory) == 60
     assert sum(memory[50:]) < 1.03 * sum(memory[10:20])
+
+
+def test_dask_workers_that_die_while_they_start_are_a_sentence(monkeypatch):
+    def cluster(**options):
+        raise RuntimeError("Nanny failed to start.")
+
+    monkeypatch.setattr("distributed.LocalCluster", cluster)
+    with pytest.raises(UserError, match=r"Dask's workers did not start .Nanny failed to start..: try again"):
+        engine("dask", 1, None).__enter__()

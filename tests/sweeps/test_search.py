@@ -3,6 +3,7 @@ import os
 import signal
 import tomllib
 from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
+from pathlib import Path
 from threading import Thread
 
 import pytest
@@ -235,6 +236,24 @@ def test_a_middle_value_that_is_no_good_is_refused_before_anything_runs(tmp_path
     with pytest.raises(UserError, match="batch-size must be a whole number"):
         read_problem(tmp_path / "wide.toml")
     assert Range(1, 4).samples == [1, 2, 4]
+
+
+def test_a_trial_that_was_being_proposed_when_the_search_was_killed_is_proposed_as_it_was(problem, tmp_path, instant):
+    find(problem, 3, tmp_path / "whole")
+    find(problem, 2, out := tmp_path / "killed")
+    whole = (tmp_path / "whole" / JOURNAL).read_text().splitlines()
+    begun = [number for number, line in enumerate(whole) if json.loads(line)["op_code"] == 4]  # a trial is created
+    (out / JOURNAL).write_text("\n".join([*whole[: begun[2] + 2], ""]))  # with one of its values
+    find(problem, 3, out)
+    assert choices(out, problem) == choices(tmp_path / "whole", problem)
+
+
+def test_a_search_does_not_wait_for_the_lock_of_a_dead_one(problem, tmp_path, instant, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    find(problem, 1, out := Path("out"))
+    (out / f"{JOURNAL}.lock").symlink_to(out / JOURNAL)  # as optuna makes it, which leads nowhere
+    find(problem, 2, out)
+    assert len(instant) == 2
 
 
 @pytest.mark.usefixtures("instant")

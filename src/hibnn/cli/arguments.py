@@ -12,6 +12,7 @@ import tyro
 from hibnn.errors import UserError
 
 Arguments = TypeVar("Arguments")
+MOST_AT_ONCE = 1024
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -36,10 +37,12 @@ def one_sentence(command: str) -> Iterator[None]:
 
 
 def check_positive(parsed: Any, *names: str) -> None:
-    """Refuse counts below 1."""
+    """Refuse counts below 1, and more threads or processes than any machine has."""
     for name in names:
         if getattr(parsed, name) < 1:
             raise UserError(f"--{name} must be at least 1, not {getattr(parsed, name)}.")
+        if name in ("threads", "workers") and getattr(parsed, name) > MOST_AT_ONCE:
+            raise UserError(f"--{name} must be at most {MOST_AT_ONCE}, not {getattr(parsed, name)}.")
 
 
 def _first_section(text: str) -> str:

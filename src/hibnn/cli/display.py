@@ -8,9 +8,9 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
-from hibnn.cli.visible import visible
 from hibnn.progress import Bar
 from hibnn.runs.progress import Progress, Silent
+from hibnn.visible import visible
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hibnn import __version__
-from hibnn.cli.visible import visible
 from hibnn.errors import Interruption, UserError, unknown
+from hibnn.visible import visible
 
 # in the order in which a newcomer needs them: own data, runs, what to make of runs, the rest
 COMMANDS = {
@@ -47,6 +47,10 @@ USAGE = (
     "'--plugin FILE', as often as needed, adds the method or benchmark in a Python file of yours to any command."
 )
 
+NO_MEMORY = "there is not enough memory for this: choose smaller numbers, or fewer rows at once."
+LONGEST = 2000
+"""Characters of an error; a name or a value in it may have millions."""
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point of `hibnn`: exit code 0 when done, 2 for what the user can put right, 1 for our own faults."""
@@ -67,12 +71,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = _without_reader()
     except UserError as error:
         code = _report(str(error), 2, debug)
+    except MemoryError:
+        code = _report(NO_MEMORY, 2, debug)
+    except OSError as error:
+        if error.filename is None:
+            code = _report(_internal(error), 1, debug)
+        else:
+            code = _report(f"{error.filename} cannot be used ({error.strerror}): name another one.", 2, debug)
     except Interruption as interruption:
         code = _report(str(interruption), interruption.code, debug)
     except KeyboardInterrupt:
         code = _report("interrupted.", 130, debug)
     except Exception as error:
-        code = _report(f"internal error, {type(error).__name__}: {error} (--debug shows where).", 1, debug)
+        if "allocate" in str(error) and "memory" in str(error):  # torch has no error of its own for this
+            code = _report(NO_MEMORY, 2, debug)
+        elif str(error).startswith("Symlink loop from"):  # nor has pathlib before Python 3.13
+            code = _report(f"{str(error).removeprefix('Symlink loop from ')} is a link that leads to itself.", 2, debug)
+        else:
+            code = _report(_internal(error), 1, debug)
     sys.exit(code)
 
 
@@ -107,9 +123,16 @@ def _without_reader() -> int:
     return 128 + signal.SIGPIPE
 
 
+def _internal(error: Exception) -> str:
+    return f"internal error, {type(error).__name__}: {error} (--debug shows where)."
+
+
 def _report(sentence: str, code: int, debug: bool) -> int:
-    """Print the sentence on stderr, after the traceback with --debug, and pass the exit code on."""
+    """Print the sentence on stderr, in one line, after the traceback with --debug, and pass the exit code on."""
     if debug:
         traceback.print_exc()
-    print("\n".join(visible(line) for line in f"hibnn: {sentence}".splitlines()), file=sys.stderr)
+    sentence = " ".join(sentence.split("\n"))
+    if len(sentence) > LONGEST:
+        sentence = f"{sentence[: LONGEST // 2]} ... {sentence[-LONGEST // 2 :]}"
+    print(visible(f"hibnn: {sentence}"), file=sys.stderr)
     return code

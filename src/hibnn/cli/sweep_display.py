@@ -11,9 +11,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from hibnn.cli.visible import visible
 from hibnn.runs.experiment import Experiment
 from hibnn.sweeps.sweep import Outcome
+from hibnn.visible import visible
 
 
 class SweepDisplay:

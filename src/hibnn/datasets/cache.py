@@ -17,7 +17,8 @@ import platformdirs
 from hibnn.datasets.dataset import Origin
 from hibnn.datasets.recipe import ARRAYS, Arrays, Recipe, sums_of, wrong_arrays
 from hibnn.errors import UserError
-from hibnn.files.atomic import atomic_write, read_json, write_json
+from hibnn.files.atomic import atomic_write, write_json
+from hibnn.files.reading import read_object
 
 MANIFEST = "manifest.json"
 
@@ -48,7 +49,7 @@ def folder(name: str = "") -> Path:
 def read_manifest(recipe: Recipe) -> Manifest | None:
     """The manifest, None where there is none; raises DamagedCacheError when it cannot be understood."""
     try:
-        manifest = Manifest(**read_json(folder(recipe.name) / MANIFEST))
+        manifest = Manifest(**read_object(folder(recipe.name) / MANIFEST))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, TypeError) as error:
@@ -102,6 +103,8 @@ def unwritable(error: OSError) -> UserError:
 
 def _read_array(path: Path) -> np.ndarray | None:
     """A memory-mapped array, None where there is none or it cannot be read."""
+    if not path.is_file():  # nor a pipe, which would never end
+        return None
     try:
         return np.load(path, mmap_mode="r", allow_pickle=False)
     except Exception:  # a damaged header makes the parser of .npy headers raise almost anything

@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from hibnn.progress import Bar
+from hibnn.visible import visible
 
 
 def report(line: str) -> None:
     """Print a line on stderr."""
-    print(f"hibnn: {line}", file=sys.stderr, flush=True)
+    print(visible(f"hibnn: {line}"), file=sys.stderr, flush=True)
 
 
 @contextmanager

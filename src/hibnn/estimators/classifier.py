@@ -17,7 +17,16 @@ from sklearn.metrics import accuracy_score
 from hibnn.errors import UserError
 from hibnn.estimators.common import ContinualEstimator, next_name
 from hibnn.estimators.inputs import read_examples
-from hibnn.estimators.labels import all_classes, check_same_kind, class_places, distinct, positions, read_labels
+from hibnn.estimators.labels import (
+    all_classes,
+    announced_classes,
+    check_count,
+    check_same_kind,
+    class_places,
+    distinct,
+    positions,
+    read_labels,
+)
 from hibnn.estimators.model import Model, TaskName, TaskRecord
 from hibnn.estimators.scaling import Scaling
 from hibnn.tasks.mixture import ClassMixture
@@ -52,7 +61,7 @@ class ContinualClassifier(ClassifierMixin, ContinualEstimator):
             x, labels = read_examples(self, X, y, first, numeric=False)
             labels = read_labels(labels)
             model = self._begin(x, Scaling.identity(1)) if first else self.model_
-            announced = () if classes is None else distinct(read_labels(np.asarray(classes)))
+            announced = () if classes is None else announced_classes(classes)
             record = find_task(model, task, distinct(labels), announced)
             self._learn(model, x, positions(labels, record.classes), record)
         return self
@@ -90,6 +99,7 @@ def find_task(model: Model, name: TaskName | None, present: tuple[Any, ...], ann
     known_classes = [label for task in model.tasks for label in task.classes]
     check_same_kind(known_classes, present)
     check_same_kind(present, announced or present)
+    check_count({*known_classes, *present, *announced})
     wanted = tuple(sorted({*present, *announced}))
     for task in reversed(model.tasks):
         if (name is None and {*wanted} <= {*task.classes}) or (name is not None and name == task.name):

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -162,7 +163,7 @@ class ContinualEstimator(BaseEstimator, ABC):
         self._check_parameters()
         columns = x.shape[1]
         options = method_options(self.method, self.truncation, self.scaling, columns, self.options)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        seed = first_seed(self.random_state)
         scaling = Scaling.of(x) if self.scaling == "columns" else Scaling.identity(columns)
         setting = Setting(columns, Layout.MULTI, seed, regression=self._regression)
         densities = density_options(self.scaling, self.density)
@@ -182,7 +183,22 @@ class ContinualEstimator(BaseEstimator, ABC):
             for old, new in ((model.method, self.method), (model.inference.kind, self.task_inference)):
                 if old != new:
                     raise UserError(f"this model was begun with {old} and cannot go on with {new}: call fit.")
+            self._check_unchanged(model)
         _ = self._mode
+
+    def _check_unchanged(self, model: Model) -> None:
+        """Refuse parameters that decide how a model is begun, if they are no longer those it was begun with."""
+        options = method_options(self.method, self.truncation, self.scaling, len(model.inputs.mean), self.options)
+        length = {"epochs": model.options.epochs, "batch_size": model.options.batch_size}
+        seed = plain(self.random_state)
+        changed = {
+            "truncation, scaling or options": replace(options, **length) != model.options,
+            "scaling": self.scaling != "columns" and not model.inputs.is_identity,
+            "density": density_options(self.scaling, self.density) != model.inference.options,
+            "random_state": isinstance(seed, int) and first_seed(seed) != model.learner.setting.seed,
+        }
+        for name in (name for name, differs in changed.items() if differs):
+            raise UserError(f"this model was begun with another {name}, which cannot change: set it back, or call fit.")
 
     def _learn(self, model: Model, x: NDArray[np.floating], y: NDArray[Any], task: TaskRecord) -> None:
         """Train on an experience that has been checked, and become what comes out."""
@@ -207,6 +223,11 @@ class ContinualEstimator(BaseEstimator, ABC):
         """The number of a task that is told."""
         with value_errors():
             return None if task is None else self.model_.head(task)
+
+
+def first_seed(random_state: int | np.random.RandomState | None) -> int:
+    """The seed of a model, drawn once when it is begun."""
+    return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 def next_name(model: Model) -> str:

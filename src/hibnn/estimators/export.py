@@ -100,7 +100,7 @@ def export_onnx(model: Model, task: int | None, mode: PredictionMode, path: Path
     except ImportError:
         raise UserError("exporting needs onnx and onnxscript: pip install 'hibnn[onnx]'.") from None
     if not isinstance(model.learner, SequentialBayes) or not model.learner.answers_alone:
-        raise UserError(f"the posterior of {model.method} is no ensemble: choose ibnn, hibnn, vcl or mfvi.")
+        raise UserError(f"{model.method} cannot be written as ONNX: choose ibnn, hibnn, vcl or mfvi.")
     heads = model.continual.heads if task is None else [task]
     kind = ExportRegressor if model.regression else ExportClassifier
     names = ["prediction" if model.regression else "probabilities", "total", "epistemic", "tasks"]

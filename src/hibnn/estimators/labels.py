@@ -1,6 +1,7 @@
 """Class labels of any plain kind: numbers, words or truth values, but one kind for a model's whole life."""
 
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,10 @@ from torch import Tensor
 from hibnn.errors import UserError
 from hibnn.estimators.model import Model
 
+MOST_CLASSES = 1000
+"""A target with more different values is taken for a number that should be regressed."""
+LONGEST_LABEL = 1000
+"""Characters; labels are held in arrays as wide as the longest."""
 KINDS = {"b": "truth values", "i": "whole numbers", "u": "whole numbers", "f": "numbers", "U": "words", "S": "bytes"}
 
 
@@ -25,10 +30,35 @@ def read_labels(y: Any) -> NDArray[Any]:
         if len(kinds) > 1:
             names = ", ".join(sorted(kind.__name__ for kind in kinds))
             raise UserError(f"the labels mix several types ({names}): use one type for all.")
+        if kinds == {str}:
+            _check_length(max(map(len, labels.tolist())))
         labels = np.array(labels.tolist())
     if labels.dtype.kind not in KINDS or labels.dtype.kind == "S":
         raise UserError(f"labels of type {labels.dtype} are not understood: use words, numbers or truth values.")
+    if labels.dtype.kind == "U":
+        _check_length(int(np.char.str_len(labels).max(initial=0)))
     return labels
+
+
+def announced_classes(classes: Any) -> tuple[Any, ...]:
+    """The classes of a list; each may stand there once, which in a column of labels would be suspicious."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The number of unique classes")
+        return distinct(read_labels(np.asarray(classes)))
+
+
+def _check_length(longest: int) -> None:
+    if longest > LONGEST_LABEL:
+        raise UserError(f"a label has {longest} characters, and {LONGEST_LABEL} is the most: shorten it.")
+
+
+def check_count(classes: Collection[Any]) -> None:
+    """Refuse more classes than a model can hold."""
+    if len(classes) > MOST_CLASSES:
+        raise UserError(
+            f"the model would have {len(classes)} classes, and {MOST_CLASSES} is the most: if the target is a number, "
+            "regress it, otherwise join classes or begin another model."
+        )
 
 
 def distinct(labels: NDArray[Any]) -> tuple[Any, ...]:

@@ -21,11 +21,11 @@ from hibnn.continual import ContinualModel, new_learner
 from hibnn.errors import UserError
 from hibnn.estimators.classifier import ContinualClassifier
 from hibnn.estimators.common import ContinualEstimator
-from hibnn.estimators.model import Model, TaskRecord
+from hibnn.estimators.model import Model, TaskRecord, check_task_name
 from hibnn.estimators.options import plain
 from hibnn.estimators.regressor import ContinualRegressor
 from hibnn.estimators.scaling import Scaling
-from hibnn.files.container import DamagedError, read_container, write_container
+from hibnn.files.container import DamagedError, read_container, undamaged, write_container
 from hibnn.learners import Setting, State, find_method
 from hibnn.nn.layout import Layout
 from hibnn.tasks import TaskInference
@@ -65,7 +65,11 @@ def save_model(estimator: ContinualEstimator, path: Path) -> None:
 
 def load_model(path: str | Path) -> ContinualClassifier | ContinualRegressor:
     """A fitted estimator from its file."""
-    metadata, tensors = read_file(Path(path))
+    with undamaged(Path(path)):
+        return _estimator(*read_file(Path(path)))
+
+
+def _estimator(metadata: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> ContinualClassifier | ContinualRegressor:
     kind = KINDS[metadata["estimator"]]
     estimator = kind(**metadata["parameters"])
     model = read_model(metadata, tensors, regression=kind is ContinualRegressor)
@@ -74,8 +78,31 @@ def load_model(path: str | Path) -> ContinualClassifier | ContinualRegressor:
     estimator.n_features_in_ = len(model.inputs.mean)
     if metadata.get("notes") is not None:
         estimator.notes_ = metadata["notes"]
+    check_facts(estimator, model)
     estimator._become(model)
     return estimator
+
+
+def check_facts(estimator: ContinualEstimator, model: Model) -> None:
+    """Raise where parts of a file that are whole do not belong together."""
+    heads = [1 if model.regression else len({*task.classes}) for task in model.tasks]
+    if not heads or heads != model.learner.head_sizes:
+        raise ValueError(f"it names tasks of {heads} classes and has heads for {model.learner.head_sizes}")
+    for task in model.tasks:
+        check_task_name(task.name)
+        kinds = {type(label) for label in task.classes}
+        if len(kinds) > 1 or not kinds <= {str, int, float, bool} or min(task.rows, task.experiences) < 1:
+            raise ValueError(f"task {task.name!r} is none that was learned")
+    columns = len(model.inputs.mean)
+    for scaling, size in ((model.inputs, columns), (model.targets, 1)):
+        if not (np.shape(scaling.mean) == np.shape(scaling.scale) == (size,)):
+            raise ValueError("its scales are not those of its columns")
+        if not (np.isfinite(scaling.mean).all() and np.isfinite(scaling.scale).all() and (scaling.scale > 0).all()):
+            raise ValueError("its scales are no positive numbers")
+    names = getattr(estimator, "feature_names_in_", [""] * columns)
+    if len(names) != columns or not all(isinstance(name, str) for name in names):
+        raise ValueError("its columns are named wrongly")
+    estimator._check_parameters()
 
 
 def read_model(metadata: Mapping[str, Any], tensors: Mapping[str, Tensor], regression: bool) -> Model:

@@ -50,7 +50,7 @@ class ContinualRegressor(RegressorMixin, ContinualEstimator):
             targets = targets.astype(np.float64).reshape(-1, 1)
             check_size(targets, "the targets")
             model = self._begin(x, Scaling.of(targets)) if first else self.model_
-            self._learn(model, x, model.targets.apply(targets), find_task(model, task))
+            self._learn(model, x, model.targets.apply(targets, "the targets"), find_task(model, task))
         return self
 
     def predict(self, X: Any, task: TaskName | None = None, *, return_std: bool = False) -> Any:

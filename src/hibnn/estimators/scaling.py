@@ -23,6 +23,10 @@ class Scaling:
     def identity(cls, columns: int) -> "Scaling":
         return cls(np.zeros(columns), np.ones(columns))
 
+    @property
+    def is_identity(self) -> bool:
+        return not self.mean.any() and bool((self.scale == 1).all())
+
     @classmethod
     def of(cls, x: NDArray[np.floating]) -> "Scaling":
         """Mean and standard deviation of every column; a constant column keeps the scale 1."""
@@ -30,8 +34,16 @@ class Scaling:
         smallest = 1e-12 * np.maximum(1.0, np.abs(x).max(0))
         return cls(x.mean(0, dtype=np.float64), np.where(deviation > smallest, deviation, 1.0))
 
-    def apply(self, x: NDArray[np.floating]) -> NDArray[np.float32]:
-        return ((x - self.mean) / self.scale).astype(np.float32)
+    def apply(self, x: NDArray[np.floating], what: str = "the inputs") -> NDArray[np.float32]:
+        """Scaled numbers; those that are beyond comparison with the data the scales are from are refused."""
+        scaled = (x - self.mean) / self.scale
+        if scaled.size and np.abs(scaled).max() > LARGEST:
+            row, column = np.unravel_index(np.abs(scaled).argmax(), scaled.shape)
+            raise UserError(
+                f"column {column} of {what} holds {x[row, column]:g}, more than {LARGEST:g} times the spread of the "
+                "data that the model was begun with: correct it, or begin another model."
+            )
+        return scaled.astype(np.float32)
 
 
 def check_size(x: NDArray[np.floating], what: str, names: Sequence[str] | None = None) -> None:

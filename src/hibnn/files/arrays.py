@@ -5,6 +5,8 @@ Only Parquet needs pyarrow. An NPZ file holds arrays `x` (rows, columns) and `y`
 
 import csv
 import re
+import zipfile
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hibnn.errors import UserError
+
+LARGEST = 4 << 30
+"""Bytes of a file."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +39,11 @@ def read_table(path: Path, target: str | None) -> Table:
         raise UserError(f"there is no file {path}.")
     if path.stat().st_size == 0:
         raise UserError(f"{path} is empty: give a file with rows.")
+    if path.stat().st_size > LARGEST:
+        raise UserError(f"{path} is larger than {LARGEST >> 30} GB, and tasks are held in memory: use a part of it.")
     try:
         table = readers[path.suffix.lower()](path, target)
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UserError(f"{path} cannot be read ({error}).") from None
     if not len(table.y):
         raise UserError(f"{path} has no rows.")
@@ -69,7 +76,7 @@ def _npz(path: Path, target: str | None) -> Table:
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name.lower(): file[name] for name in file.files}
-    except (ValueError, EOFError, KeyError) as error:
+    except (ValueError, EOFError, KeyError, TypeError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
         raise UserError(f"{path} cannot be read as npz ({error}).") from None
     if "x" not in arrays or "y" not in arrays or arrays["x"].ndim != 2 or len(arrays["x"]) != arrays["y"].size:
         raise UserError(f"{path} needs an array x with rows and columns, and an array y with a label for each row.")

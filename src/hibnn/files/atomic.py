@@ -137,11 +137,8 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write a JSON file atomically; NaN and infinity are refused."""
+    """Write a JSON file atomically; NaN and infinity are refused, and so is a pipe, for which nobody may be waiting."""
+    if path.exists() and not path.is_file():
+        raise UnwritableError(errno.EINVAL, "it is no regular file", str(path))
     with atomic_write(path) as temporary:
         temporary.write_text(json.dumps(value, indent=2, allow_nan=False) + "\n")
-
-
-def read_json(path: Path) -> Any:
-    """Read a JSON file."""
-    return json.loads(path.read_text())

@@ -7,7 +7,8 @@ the sum.) Checkpoints of runs and saved estimators are such files.
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from hibnn.errors import UserError
 from hibnn.files.atomic import write_bytes
 
 ENTRY = "hibnn"
@@ -51,10 +53,13 @@ def write_container(path: Path, header: Mapping[str, Any], metadata: str, tensor
 def read_container(path: Path) -> Container:
     """Read a file back; the caller looks at the format in its header first, then whether it is `intact`."""
     try:
+        if path.exists() and not path.is_file():
+            raise DamagedError("it is no regular file")
         with safe_open(path, framework="pt") as file:
             header = json.loads((file.metadata() or {})[ENTRY])
             metadata = header.pop("metadata")
-            tensors = {name: file.get_tensor(name) for name in file.offset_keys()}
+            # copies: those of the file lie at any address, and sums of unaligned numbers differ in their last bit
+            tensors = {name: file.get_tensor(name).clone() for name in file.offset_keys()}
     except FileNotFoundError:
         raise
     except (SafetensorError, OSError) as error:
@@ -62,6 +67,18 @@ def read_container(path: Path) -> Container:
     except (KeyError, TypeError, ValueError, AttributeError):
         raise DamagedError("it does not say what it is") from None
     return Container(header, metadata, tensors)
+
+
+@contextmanager
+def undamaged(path: Path, otherwise: str = "use an intact copy") -> Iterator[None]:
+    """Say that a file is damaged where its content, though whole, is not what was ever written."""
+    try:
+        yield
+    except UserError:
+        raise
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RuntimeError) as error:
+        reason = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no content'}"
+        raise UserError(f"{path} is damaged ({reason}): {otherwise}.") from error
 
 
 def checksum(metadata: str, tensors: Mapping[str, Tensor]) -> str:

@@ -11,15 +11,18 @@ from pathlib import Path
 from typing import Any
 
 from hibnn.errors import UserError
+from hibnn.files.reading import read_bounded
 
 
 def read_toml(path: Path) -> dict[str, Any]:
     """The content of a TOML file."""
     try:
-        return tomllib.loads(path.read_text())
+        return tomllib.loads(read_bounded(path).decode())
     except FileNotFoundError:
         raise UserError(f"there is no file {path}.") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except RecursionError:
+        raise UserError(f"{path} is not valid TOML: it is nested too deeply.") from None
+    except (OSError, ValueError) as error:
         raise UserError(f"{path} is not valid TOML: {error}.") from None
 
 

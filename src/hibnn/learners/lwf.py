@@ -66,9 +66,9 @@ class LwF(GradientLearner):
 
     def pairs(self, logits: Tensor, rows: Tensor) -> list[tuple[Tensor, Tensor]]:
         """Logits and recorded ones for each term of the sum."""
-        recorded = self.recorded[rows]
         if self.task == 0:
             return []
+        recorded = self.recorded[rows]
         if self.setting.layout is Layout.SHARED:
             return [(logits, recorded)] * self.task
         if self.setting.layout is Layout.GROWING:

@@ -3,17 +3,21 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from hibnn.benchmarks.base import Split
-from hibnn.checking import check_fields
+from hibnn.checking import check_fields, checked
 from hibnn.errors import UserError
 from hibnn.learners.base import Learner, Setting, State
 from hibnn.learners.training import pack_optimiser, unpack_optimiser
 from hibnn.nn.layout import Layout
 from hibnn.nn.networks.heads import HeadedNetwork
+
+MOST_STORED = 2**31
+"""No count in a stored state comes near it."""
 
 
 @dataclass(frozen=True)
@@ -97,8 +101,8 @@ class NetworkLearner(Learner, ABC):
         )
 
     def restore(self, state: State) -> None:
-        self.head_sizes = list(state.metadata["head_sizes"])
-        self.experiences = list(state.metadata.get("experiences", range(len(self.head_sizes))))
+        self.head_sizes = stored_counts(state.metadata, "head_sizes")
+        self.experiences = stored_counts({"experiences": range(len(self.head_sizes))} | state.metadata, "experiences")
         for task in range(len(self.head_sizes)):
             self.add_head(task)
         tensors = state.below("network.")
@@ -113,3 +117,11 @@ class NetworkLearner(Learner, ABC):
 
     def parameter_count(self) -> int:
         return sum(parameter.numel() for parameter in self.network.parameters())
+
+
+def stored_counts(metadata: Mapping[str, Any], name: str) -> list[int]:
+    """Counts from a file that anybody may have written."""
+    counts = checked(name, list(metadata[name]), tuple[int, ...])
+    if not all(0 <= count <= MOST_STORED for count in counts):
+        raise ValueError(f"{name} are {counts}")
+    return list(counts)

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from hibnn.errors import UserError
-from hibnn.files.container import DamagedError, read_container, write_container
+from hibnn.files.container import DamagedError, read_container, undamaged, write_container
 from hibnn.learners.base import State
 
 FORMAT = 2
@@ -27,4 +27,5 @@ def read_state(path: Path) -> State:
         raise UserError(f"{path} has format {container.header.get('format')}, this version reads format {FORMAT}.")
     if not container.intact:
         raise UserError(f"{path} is damaged (its checksum is wrong); delete it and run again.")
-    return State(container.tensors, json.loads(container.metadata))
+    with undamaged(path, "delete it and run again"):
+        return State(container.tensors, dict(json.loads(container.metadata)))

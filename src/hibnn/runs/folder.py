@@ -21,7 +21,9 @@ import numpy as np
 from hibnn import __version__
 from hibnn.benchmarks import Benchmark
 from hibnn.errors import UserError
-from hibnn.files.atomic import atomic_write, check_output, read_json, same_place, write_json, writing_to
+from hibnn.files.atomic import atomic_write, check_output, same_place, write_json, writing_to
+from hibnn.files.container import undamaged
+from hibnn.files.reading import read_object
 from hibnn.learners import State
 from hibnn.runs.changes import changed_fields
 from hibnn.runs.checkpoint import read_state, write_state
@@ -57,12 +59,18 @@ class RunFolder:
             raise UserError(f"{self.path} holds {foreign[0]} and is no run's folder: give --out a new or empty folder.")
 
     def finished(self, experiment: Experiment) -> dict[str, Any] | None:
-        """The result if the run is done; a folder with another experiment in it, or a damaged result, is refused."""
+        """The result if the run is done; a folder with another experiment in it, or a damaged result, is refused.
+
+        Checkpoints that a process left beside the result, because it was killed right there, are removed.
+        """
         result = _read(self.path / "result.json")
         config = _read(self.path / "config.json")
         for content in (result, config):
             if content is not None and content.get("experiment") != experiment.digest:
                 raise UserError(f"{self.path} holds another experiment: choose another --out, or add --force.")
+        if result is not None:
+            with suppress(OSError):
+                self._remove_checkpoints()
         return result
 
     def announce(self, experiment: Experiment) -> None:
@@ -109,7 +117,8 @@ class RunFolder:
                 state = read_state(path)
                 if state.metadata.get("experiment") != experiment.digest:
                     raise UserError(f"{path} is no checkpoint of this experiment.")
-                self.log.go_back(state.metadata["metrics"])
+                with undamaged(path):
+                    self.log.go_back(state.metadata["metrics"])
                 return state
             except UserError as error:
                 note(str(error).split(";")[0].rstrip("."))
@@ -126,8 +135,11 @@ class RunFolder:
                 if state.tensors:
                     write_state(self.path / f"{name}.safetensors", state)
             write_json(self.path / "result.json", result)
-            for name in (CHECKPOINT, PREVIOUS):
-                (self.path / name).unlink(missing_ok=True)
+            self._remove_checkpoints()
+
+    def _remove_checkpoints(self) -> None:
+        for name in (CHECKPOINT, PREVIOUS):
+            (self.path / name).unlink(missing_ok=True)
 
     def _write_config(self, experiment: Experiment) -> None:
         beside = {"hibnn": __version__, "experiment": experiment.digest, "changed": changed_fields(experiment)}
@@ -139,8 +151,8 @@ def is_run_folder(folder: Path) -> bool:
     """Whether one of the files that every run writes is there and ours; others too have a `config.json`."""
     marks = {"config.json": {"hibnn", "experiment"}, "result.json": {"experiment", "accuracy_matrix"}}
     for name, keys in marks.items():
-        with suppress(OSError, ValueError, TypeError):
-            if keys <= set(read_json(folder / name)):
+        with suppress(OSError, ValueError):
+            if keys <= set(read_object(folder / name)):
                 return True
     status = raw_status(folder)
     return "message" in status and status.get("status") in list(Status)
@@ -164,11 +176,8 @@ def check_no_folder_of_runs(path: Path, folders: Sequence[Path]) -> None:
 def _read(path: Path) -> dict[str, Any] | None:
     """A JSON object, or None where there is no file."""
     try:
-        content = read_json(path)
+        return read_object(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:
         raise UserError(f"{path} is damaged ({error}): add --force to run again from the beginning.") from None
-    if not isinstance(content, dict):
-        raise UserError(f"{path} is damaged (no JSON object): add --force to run again from the beginning.")
-    return content

@@ -36,7 +36,10 @@ class MetricsLog:
 
     def go_back(self, position: dict[str, Any]) -> None:
         """Cut what was written after a position; refuse a file in which what stood before it has changed."""
-        content = self.path.read_bytes()[: position["bytes"]] if self.path.exists() else b""
+        content = b""
+        if self.path.is_file():  # nor a pipe, which would never end
+            with self.path.open("rb") as file:
+                content = file.read(position["bytes"])
         if hashlib.sha256(content).hexdigest() != position["sha256"]:
             raise UserError(f"{self.path} is damaged: it does not fit the checkpoint.")
         if content:

@@ -1,7 +1,5 @@
 """Judge a finished run again: another scenario, granularity or score, without training anew."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,13 +8,17 @@ from hibnn.benchmarks import Benchmark, Scenario
 from hibnn.continual import ContinualModel
 from hibnn.errors import UserError
 from hibnn.evaluation.evaluate import Granularity, evaluate
-from hibnn.files.atomic import read_json, write_json
+from hibnn.files.atomic import write_json
+from hibnn.files.container import undamaged
+from hibnn.files.reading import read_object
 from hibnn.nn.layout import Layout
 from hibnn.runs.checkpoint import read_state
 from hibnn.runs.experiment import Experiment
 from hibnn.runs.result import last_row_metrics
 from hibnn.runs.run import load_tasks
 from hibnn.runs.trainer import new_inference, new_model
+
+AGAIN = "use an intact copy, or run it again with --force"
 
 
 def load_run(
@@ -33,7 +35,7 @@ def load_run(
         experiment = replace(experiment, options=replace(options, prediction_draws=prediction_draws))
     model = new_model(experiment, tasks, device)
     state = read_state(folder / "model.safetensors")
-    with _undamaged(folder / "model.safetensors"):
+    with undamaged(folder / "model.safetensors", AGAIN):
         model.restore(state)
     return experiment, tasks, model
 
@@ -42,22 +44,12 @@ def read_finished(folder: Path) -> tuple[Experiment, dict[str, Any]]:
     """What was run and what came out; a folder without a finished run, or with damaged files, is refused."""
     if not (folder / "result.json").exists():
         raise UserError(f"{folder} holds no finished run: give a folder with a result.json.")
-    with _undamaged(folder / "config.json"):
-        experiment = Experiment.from_json(read_json(folder / "config.json"))
-    with _undamaged(folder / "result.json"):
-        result = dict(read_json(folder / "result.json"))
+    with undamaged(folder / "config.json", AGAIN):
+        experiment = Experiment.from_json(read_object(folder / "config.json"))
+    with undamaged(folder / "result.json", AGAIN):
+        result = read_object(folder / "result.json")
         result["experiment"]
     return experiment, result
-
-
-@contextmanager
-def _undamaged(path: Path) -> Iterator[None]:
-    """Say that a file is damaged where its content is not what a run writes."""
-    try:
-        yield
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RuntimeError) as error:
-        reason = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no content'}"
-        raise UserError(f"{path} is damaged ({reason}): use an intact copy, or run it again with --force.") from error
 
 
 def stored_read_out(
@@ -68,7 +60,8 @@ def stored_read_out(
     path = folder / f"{scenario}-{granularity.replace(':', '-')}{told_by}.json"
     if not path.exists():
         write_json(path, read_out(folder, scenario, granularity, task_inference=task_inference))
-    return read_json(path)
+    with undamaged(path, "delete it, and it is made again"):
+        return read_object(path)
 
 
 def read_out(

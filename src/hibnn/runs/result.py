@@ -22,6 +22,12 @@ class Record:
     active_counts: list[list[float] | None] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
 
+    def fits(self, tasks: int) -> bool:
+        """Whether it could be that of so many tasks; a checkpoint may have been written by anybody."""
+        shares = [value for row in self.accuracies for value in row]
+        counts = len(self.accuracies), len(self.active_units), len(self.active_counts)
+        return {*counts} == {tasks} and all(0 <= value <= 1 for value in shares) and all(s >= 0 for s in self.seconds)
+
     def matrix(self, tasks: int) -> np.ndarray:
         """R[i, j]: accuracy after task i on task j, NaN where there was nothing to evaluate."""
         matrix = np.full((tasks, tasks), np.nan)

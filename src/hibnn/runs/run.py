@@ -16,9 +16,10 @@ from hibnn.benchmarks.registry import part_of
 from hibnn.datasets.reporting import report
 from hibnn.errors import UserError
 from hibnn.evaluation.evaluate import TaskEvaluation
+from hibnn.files.container import undamaged
 from hibnn.learners import State
 from hibnn.runs.experiment import Experiment
-from hibnn.runs.folder import RunFolder
+from hibnn.runs.folder import CHECKPOINT, RunFolder
 from hibnn.runs.lock import run_lock
 from hibnn.runs.predictions import ood_auroc_of, ood_inputs, ood_predictions, stored_predictions
 from hibnn.runs.progress import Progress, Silent
@@ -70,7 +71,8 @@ def run(
             for note in notes:
                 report(note)
             if state is not None:
-                trainer.resume(state)
+                with undamaged(store.path / CHECKPOINT, "add --force to run again from the beginning"):
+                    trainer.resume(state)
             result, states = conclude(trainer, trainer.learn_all(progress), ood)
             store.finish(states, result)
             return result

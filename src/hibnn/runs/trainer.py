@@ -86,6 +86,8 @@ class Trainer:
         progress = state.metadata["run"]
         self.number, self.epoch = progress["task"], progress["epoch"]
         self.record = Record(**progress["record"])
+        if not (0 <= self.number <= len(self.benchmark.tasks) and self.epoch >= 0 and self.record.fits(self.number)):
+            raise ValueError("its record is not one of so many tasks")
         self.structure = state.below(STRUCTURE)
         self.model.restore(state)
         learner = self.model.learner

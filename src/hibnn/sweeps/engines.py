@@ -60,7 +60,9 @@ def engine(kind: Engine, workers: int, address: str | None) -> Iterator[tuple[Ex
             n_workers=workers, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
         )
         client = Client(cluster, timeout=30)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RuntimeError) as error:
+        if address is None:
+            raise UserError(f"Dask's workers did not start ({error}): try again, or use --engine local.") from None
         raise UserError(f"there is no Dask scheduler at {address} ({error}).") from None
     try:
         with _ending(client.get_executor(pure=False)) as executor:

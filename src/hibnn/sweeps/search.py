@@ -172,7 +172,8 @@ def _load(out: Path) -> optuna.Study:
     journal = out / JOURNAL
     pruner = optuna.pruners.MedianPruner()
     try:
-        storage = JournalStorage(JournalFileBackend(str(journal)))
+        # by its whole path: optuna takes the lock of a dead worker only if the link that is the lock leads to the file
+        storage = JournalStorage(JournalFileBackend(str(journal.absolute())))
         study = optuna.create_study(
             storage=storage, study_name="search", direction="maximize", load_if_exists=True, pruner=pruner
         )
@@ -185,22 +186,28 @@ def _load(out: Path) -> optuna.Study:
 
 
 def _proposals(study: optuna.Study, problem: Problem, sampler: SamplerName, count: int) -> Iterator[Trial]:
-    """Trials that were interrupted, then new ones up to a count, each entered in the journal when it is asked for."""
+    """Trials that were interrupted, perhaps while they were proposed, then new ones up to a count."""
     distributions = {name: _distribution(part) for name, part in problem.space.items()}
     for trial in study.get_trials(states=[TrialState.RUNNING]):
+        study.sampler = _sampler(sampler, trial.number)
         taken_up = Trial(study, trial._trial_id)
-        if trial.params.keys() == problem.space.keys():
-            yield taken_up
-        else:
-            tell(study, taken_up, None, False, "interrupted while it was proposed")
+        for name, distribution in distributions.items():
+            if name in trial.params:  # drawn and not used, so that missing values come out as they would have
+                study.sampler.sample_independent(study, trial, name, distribution)
+            else:
+                taken_up._suggest(name, distribution)
+        yield taken_up
     while (number := len(study.get_trials(deepcopy=False))) < count:
-        seed = int(np.random.SeedSequence([SEED, number]).generate_state(1)[0])
-        study.sampler = (
-            optuna.samplers.RandomSampler(seed)
-            if sampler == "random"
-            else optuna.samplers.TPESampler(seed=seed, constant_liar=True)
-        )
+        study.sampler = _sampler(sampler, number)
         yield study.ask(distributions)
+
+
+def _sampler(kind: SamplerName, number: int) -> optuna.samplers.BaseSampler:
+    """What proposes trial n, with a random stream of its own."""
+    seed = int(np.random.SeedSequence([SEED, number]).generate_state(1)[0])
+    if kind == "random":
+        return optuna.samplers.RandomSampler(seed)
+    return optuna.samplers.TPESampler(seed=seed, constant_liar=True)
 
 
 def _distribution(part: list[Any] | Range) -> optuna.distributions.BaseDistribution:
@@ -213,7 +220,7 @@ def _distribution(part: list[Any] | Range) -> optuna.distributions.BaseDistribut
 
 @contextlib.contextmanager
 def exclusive(out: Path) -> Iterator[None]:
-    """Only one process at a time searches in a folder; a line that a killed one left unfinished is cut off."""
+    """Only one process at a time searches in a folder; what a killed one left, a lock or half a line, is removed."""
     with writing_to(out):
         out.mkdir(parents=True, exist_ok=True)
     lock = FileLock(out / "lock")
@@ -223,6 +230,7 @@ def exclusive(out: Path) -> Iterator[None]:
         raise UserError(f"another process is searching in {out}: wait for it, or choose another --out.") from None
     with lock:
         journal = out / JOURNAL
+        journal.with_name(f"{JOURNAL}.lock").unlink(missing_ok=True)
         if journal.exists():
             with journal.open("r+b") as file:
                 file.truncate(file.read().rfind(b"\n") + 1)

@@ -191,11 +191,36 @@ def test_a_bad_file_has_its_sentence_and_leaves_the_model_alone(name, model, tmp
     assert model.read_bytes() == before
 
 
-def test_a_model_is_not_silently_taught_by_another_method_than_asked_for(january, model):
+OTHERS = {
+    "--method=vcl": "was begun with ibnn, not vcl",
+    "--task-inference=entropy": "was begun with density, not entropy",
+    "--seed=7": "was begun with seed 0, not 7",
+    "--drop=age": "was begun with the column 'age', without --drop",
+}
+
+
+@pytest.mark.parametrize("word", OTHERS)
+def test_what_cannot_change_in_a_known_model_is_refused(january, model, word):
     before = model.read_bytes()
-    with pytest.raises(UserError, match="was begun with ibnn, not vcl: use another --model"):
-        fit.main([str(january), "--model", str(model), "--method", "vcl", *QUICK])
+    with pytest.raises(UserError, match=f"{OTHERS[word]}: use another --model"):
+        fit.main([str(january), "--model", str(model), word, *QUICK])
     assert model.read_bytes() == before
+
+
+def test_the_same_command_teaches_a_model_again(january, tmp_path):
+    words = [
+        str(january),
+        "--model",
+        str(tmp_path / "m"),
+        "--target",
+        "churned",
+        "--drop",
+        "age",
+        "--seed",
+        "3",
+        *QUICK,
+    ]
+    assert [fit.main(words), fit.main(words)] == [0, 0]
 
 
 def test_what_contradicts_the_model_is_refused(january, model, tmp_path):

@@ -8,12 +8,12 @@ import tyro
 
 from hibnn.cli.arguments import parse
 from hibnn.cli.commands.runs import read_runs
-from hibnn.cli.visible import visible
 from hibnn.errors import UserError, unknown
 from hibnn.evaluation.significance import compare, sentence
 from hibnn.runs.groups import Group, group_by_setting, tell_apart
 from hibnn.runs.record import METRICS, SHARES, RunRecord
 from hibnn.runs.select import select
+from hibnn.visible import visible
 
 UNUSUAL = ("tasks", "evaluate_on")
 """What is named, and must be equal, only where it is not the default."""

@@ -14,12 +14,12 @@ from rich.table import Table
 from rich.text import Text
 
 from hibnn.cli.arguments import one_sentence
-from hibnn.cli.visible import visible
 from hibnn.datasets import cache
 from hibnn.datasets.loading import obtain
 from hibnn.datasets.recipe import Recipe
 from hibnn.datasets.recipes import RECIPES, recipe_of
 from hibnn.errors import UserError
+from hibnn.visible import visible
 
 
 def main(arguments: list[str]) -> int:

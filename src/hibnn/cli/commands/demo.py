@@ -9,12 +9,14 @@ from rich.console import Console
 from hibnn.benchmarks import Scenario
 from hibnn.cli.arguments import parse
 from hibnn.cli.display import matrix_table, open_display
-from hibnn.cli.visible import visible
+from hibnn.errors import UserError
 from hibnn.learners.presets import options_for
 from hibnn.report.figures import growth_figure, save_figure
 from hibnn.report.page import write_page
 from hibnn.runs.experiment import Experiment
+from hibnn.runs.folder import RunFolder
 from hibnn.runs.run import run
+from hibnn.visible import visible
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ def main(arguments: list[str]) -> int:
     console.print("An [bold]IBNN[/bold] learns five pairs of digits, one pair after the other, and keeps no old data.")
     options = options_for("ibnn", "split-digits")
     experiment = Experiment(method="ibnn", dataset="split-digits", scenario=Scenario.TASK, options=options)
+    check_folder(parsed.out, experiment)
     with open_display(parsed.quiet) as display:
         result = run(experiment, parsed.out, progress=display, force=True)
     console.print(matrix_table(result["accuracy_matrix"], "accuracy in %, the task being told"))
@@ -47,3 +50,11 @@ def main(arguments: list[str]) -> int:
     words = visible(f"The page with everything is {page.resolve()}: open it in a browser.")
     console.print(words, highlight=False, markup=False, soft_wrap=True)
     return 0
+
+
+def check_folder(out: Path, experiment: Experiment) -> None:
+    """Refuse a folder with another run than the demonstration's, which is always run anew."""
+    try:
+        RunFolder(out).finished(experiment)
+    except UserError:
+        raise UserError(f"{out} holds another run, or a damaged one: give --out a new or empty folder.") from None

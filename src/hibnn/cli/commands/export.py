@@ -10,6 +10,7 @@ import tyro
 from hibnn.cli.arguments import parse
 from hibnn.estimators import load_model
 from hibnn.files.atomic import check_output
+from hibnn.runs.folder import check_no_file_of_runs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +31,7 @@ def main(arguments: list[str]) -> int:
     """Load, write."""
     parsed = parse(ExportArguments, "export", arguments)
     check_output(parsed.onnx, parsed.model)
+    check_no_file_of_runs(parsed.onnx, ())
     torch.set_num_threads(1)
     estimator = load_model(parsed.model)
     if parsed.prediction is not None:

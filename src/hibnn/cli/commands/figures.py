@@ -8,13 +8,13 @@ import tyro
 
 from hibnn.cli.arguments import parse
 from hibnn.cli.commands.runs import print_damaged
-from hibnn.cli.visible import visible
 from hibnn.errors import UserError
 from hibnn.progress import Bar
 from hibnn.report.gallery import draw_all
 from hibnn.report.style import save_figure
 from hibnn.runs.folder import check_no_folder_of_runs
 from hibnn.runs.index import records_below
+from hibnn.visible import visible
 
 
 @dataclass(frozen=True, kw_only=True)

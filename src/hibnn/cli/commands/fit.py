@@ -13,14 +13,15 @@ from filelock import FileLock, Timeout
 from rich.console import Console
 
 from hibnn.cli.arguments import parse
-from hibnn.cli.visible import visible
 from hibnn.errors import UserError
 from hibnn.estimators import ContinualClassifier, ContinualRegressor
 from hibnn.estimators.tables.encoding import Unknown
 from hibnn.estimators.tables.reading import rows_in_memory
 from hibnn.estimators.tables.table_model import TableModel, begin, teach
 from hibnn.files.atomic import check_output
+from hibnn.runs.folder import check_no_file_of_runs
 from hibnn.tasks import TaskInferenceName
+from hibnn.visible import visible
 
 PATIENCE = 2.0
 """Seconds of silence before a command that waits for another one says so."""
@@ -48,14 +49,14 @@ class FitArguments:
     """what to do with a category that the first file did not have: refuse the file, or ignore the category"""
     epochs: int | None = None
     """passes over each experience; by default chosen from its size"""
-    task_inference: TaskInferenceName = "density"
-    """how tasks are told apart when nobody names them: by densities of their inputs, or by how sure the network is (new
-    models only)"""
+    task_inference: TaskInferenceName | None = None
+    """how tasks are told apart when nobody names them: by densities of their inputs (the default), or by how sure the
+    network is (new models only)"""
     rows_at_once: int | None = None
     """rows in memory; a longer file is learned as experiences of one task; by default 50,000, fewer with more than 160
     columns (a column of words counts once for each word)"""
-    seed: int = 0
-    """of a new model"""
+    seed: int | None = None
+    """of a new model; 0 unless given"""
     quiet: bool = False
 
 
@@ -63,6 +64,7 @@ def main(arguments: list[str]) -> int:
     """Learn, judge on rows held out, write the model."""
     parsed = parse(FitArguments, "fit", arguments)
     check_output(parsed.model, parsed.file)
+    check_no_file_of_runs(parsed.model, ())
     if parsed.rows_at_once is not None and parsed.rows_at_once < 20:
         raise UserError(f"rows-at-once must be at least 20, not {parsed.rows_at_once}.")
     torch.set_num_threads(1)
@@ -88,7 +90,7 @@ def model_lock(path: Path) -> Iterator[None]:
         path.parent.mkdir(parents=True, exist_ok=True)
         lock.acquire(timeout=PATIENCE)
     except Timeout:
-        print(f"hibnn: {path} is being taught by another process: waiting until it is done.", file=sys.stderr)
+        print(visible(f"hibnn: {path} is being taught by another process: waiting until it is done."), file=sys.stderr)
         lock.acquire()
     except OSError as error:
         raise UserError(f"cannot write {path} ({error.strerror}): choose another place.") from None
@@ -105,10 +107,15 @@ def known_model(parsed: FitArguments) -> TableModel:
         raise UserError(
             f"{parsed.model} predicts {model.encoder.target!r}, not {parsed.target!r}: use another --model."
         )
-    if parsed.method not in (None, model.estimator.method):
-        raise UserError(
-            f"{parsed.model} was begun with {model.estimator.method}, not {parsed.method}: use another --model."
-        )
+    begun = {"method": model.estimator.method, "task_inference": model.estimator.task_inference}
+    for name, value in (begun | {"seed": model.estimator.random_state}).items():
+        wanted = getattr(parsed, name)
+        if wanted not in (None, value):
+            words = f"{name.replace('_', ' ')} {value}" if name == "seed" else value
+            raise UserError(f"{parsed.model} was begun with {words}, not {wanted}: use another --model.")
+    known = [name for name in parsed.drop if name in model.encoder.text + model.encoder.numbers]
+    if known:
+        raise UserError(f"{parsed.model} was begun with the column {known[0]!r}, without --drop: use another --model.")
     if parsed.regression and not model.regression:
         raise UserError(f"{parsed.model} predicts classes, not numbers: use another --model.")
     return model
@@ -117,7 +124,10 @@ def known_model(parsed: FitArguments) -> TableModel:
 def new_model(parsed: FitArguments) -> TableModel:
     """An untaught model as the command line describes it."""
     kind = ContinualRegressor if parsed.regression else ContinualClassifier
-    estimator = kind(parsed.method or "ibnn", task_inference=parsed.task_inference, random_state=parsed.seed)
+    task_inference, seed = parsed.task_inference or "density", parsed.seed or 0
+    if not 0 <= seed < 2**32:
+        raise UserError(f"a seed is a whole number from 0 to 2^32 - 1, not {seed}.")
+    estimator = kind(parsed.method or "ibnn", task_inference=task_inference, random_state=seed)
     return begin(parsed.file, parsed.target, parsed.drop, estimator)
 
 

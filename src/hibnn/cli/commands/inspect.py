@@ -11,12 +11,12 @@ from rich.table import Table
 from rich.text import Text
 
 from hibnn.cli.arguments import parse
-from hibnn.cli.visible import visible
 from hibnn.estimators import load_model
 from hibnn.estimators.pictures import model_figure
 from hibnn.files.atomic import check_output
 from hibnn.report.figures import save_figure
 from hibnn.report.style import format_of
+from hibnn.visible import visible
 
 
 @dataclass(frozen=True, kw_only=True)

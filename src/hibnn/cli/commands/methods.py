@@ -8,9 +8,9 @@ from rich.table import Table
 from rich.text import Text
 
 from hibnn.cli.arguments import parse
-from hibnn.cli.visible import visible
 from hibnn.learners import find_method, methods
 from hibnn.learners.cards import DENSITY, markdown, options_table
+from hibnn.visible import visible
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from hibnn.runs.experiment import Experiment
 from hibnn.runs.setting import words as changed_words
 from hibnn.sweeps.estimate import estimate, wall_clock
 from hibnn.sweeps.sweep import folder_of
+from hibnn.visible import visible
 
 
 def print_plan(experiments: Sequence[Experiment], out: Path, workers: int) -> None:
@@ -17,7 +18,8 @@ def print_plan(experiments: Sequence[Experiment], out: Path, workers: int) -> No
     costs = estimate(waiting, lambda kinds: track(kinds, "measuring steps"))
     for experiment, cost in zip(waiting, costs, strict=True):
         words = (experiment.method, experiment.dataset, experiment.scenario, f"seed {experiment.seed}")
-        print(*words, changed_words(changed_fields(experiment)), f"about {duration(cost.total)}")
+        line = (*words, changed_words(changed_fields(experiment)), f"about {duration(cost.total)}")
+        print(visible(" ".join(line)))
     done = len(experiments) - len(waiting)
     print(
         f"{len(waiting)} runs to do"

@@ -18,6 +18,7 @@ from hibnn.estimators.tables.encoding import Unknown
 from hibnn.estimators.tables.reading import rows_in_memory
 from hibnn.estimators.tables.table_model import TableModel
 from hibnn.files.atomic import atomic_write, check_output
+from hibnn.runs.folder import check_no_file_of_runs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +47,7 @@ def main(arguments: list[str]) -> int:
     """Write label, probability, uncertainty and task (or prediction and standard deviations) for each row."""
     parsed = parse(PredictArguments, "predict", arguments)
     check_output(parsed.out, parsed.file, parsed.model)
+    check_no_file_of_runs(parsed.out, ())
     if parsed.rows_at_once is not None and parsed.rows_at_once < 1:
         raise UserError(f"rows-at-once must be positive, not {parsed.rows_at_once}.")
     torch.set_num_threads(1)

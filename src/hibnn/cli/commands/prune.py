@@ -10,7 +10,6 @@ from rich.table import Table
 from rich.text import Text
 
 from hibnn.cli.arguments import check_positive, parse
-from hibnn.cli.visible import visible
 from hibnn.errors import UserError
 from hibnn.evaluation.pruning import GRID, Ranking, Removal
 from hibnn.evaluation.pruning.study import Study, write_study
@@ -22,6 +21,7 @@ from hibnn.report.style import format_of, save_figure
 from hibnn.runs.folder import check_no_file_of_runs
 from hibnn.runs.pruning import check_prunable, prune_run
 from hibnn.runs.record import read_record
+from hibnn.visible import visible
 
 CONFIG = (tyro.conf.EnumChoicesFromValues,)
 
@@ -70,7 +70,7 @@ def main(arguments: list[str]) -> int:
     if parsed.figure is not None:
         records = [record for folder in parsed.runs if (record := read_record(folder)) is not None]
         save_figure(pruning_curves(pruning_studies(records)), parsed.figure)
-        print(f"The picture is in {parsed.figure}.")
+        print(visible(f"The picture is in {parsed.figure}."))
     return 0
 
 

@@ -12,6 +12,7 @@ from hibnn.errors import UserError
 from hibnn.files.atomic import check_output
 from hibnn.report.page import write_page
 from hibnn.runs.folder import check_no_file_of_runs
+from hibnn.visible import visible
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,5 +34,5 @@ def main(arguments: list[str]) -> int:
     check_no_file_of_runs(parsed.out, parsed.runs)
     with Console(stderr=True).status("reading runs"):
         count = write_page(parsed.runs, parsed.out)
-    print(f"{parsed.out}: {count} run{'s' * (count != 1)}, {parsed.out.stat().st_size / 1e6:.2f} MB.")
+    print(visible(f"{parsed.out}: {count} run{'s' * (count != 1)}, {parsed.out.stat().st_size / 1e6:.2f} MB."))
     return 0

@@ -3,6 +3,7 @@
 import json
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, fields
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,7 +18,7 @@ from hibnn.cli.arguments import parse as parse_words
 from hibnn.cli.display import matrix_table, open_display
 from hibnn.cli.trackers import TrackerName, tracking
 from hibnn.errors import UserError
-from hibnn.files.atomic import read_json
+from hibnn.files.reading import read_object
 from hibnn.learners import Method, find_method
 from hibnn.learners.presets import preset
 from hibnn.plugins import check_plugins
@@ -120,7 +121,7 @@ def parse(arguments: list[str], method: Method) -> Any:
 
 def _named(arguments: list[str], flag: str) -> str | None:
     """The value of a flag, before everything is parsed: the method decides which options exist."""
-    for word, following in zip(arguments, [*arguments[1:], ""], strict=True):
+    for word, following in pairwise([*arguments, ""]):
         if word == flag:
             return following
         if word.startswith(flag + "="):
@@ -138,8 +139,8 @@ def _check_resumable(out: str | None) -> None:
     """A run that was made with a plug-in goes on only with it; said here, because its method may be unknown."""
     folder = Path(out or "-")
     for path in (folder / "config.json", *folder.glob("seed-*/config.json")):
-        with suppress(OSError, ValueError, AttributeError):  # whatever is wrong with the file is said later
-            check_plugins(read_json(path).get("plugins", ()), str(path.parent))
+        with suppress(OSError, ValueError, TypeError, LookupError):  # whatever is wrong with the file is said later
+            check_plugins(read_object(path).get("plugins", ()), str(path.parent))
 
 
 def _check_device(device: str) -> None:

@@ -16,7 +16,6 @@ from rich.table import Table
 from rich.text import Text
 
 from hibnn.cli.arguments import parse
-from hibnn.cli.visible import visible
 from hibnn.errors import unknown
 from hibnn.progress import track
 from hibnn.runs.groups import Group, group_by_setting, tell_apart
@@ -25,6 +24,7 @@ from hibnn.runs.record import METRICS, SHARES, RunRecord
 from hibnn.runs.select import select
 from hibnn.runs.setting import words
 from hibnn.runs.status import Status
+from hibnn.visible import visible
 
 SHOWN = ("method", "dataset", "scenario", "granularity")
 REASONS = 10
@@ -64,7 +64,7 @@ def main(arguments: list[str]) -> int:
     elif parsed.csv:
         _print_csv(rows)
     elif not rows:
-        print(f"there are no runs in {parsed.root}" + (" that match." if parsed.filters else "."))
+        print(visible(f"there are no runs in {parsed.root}" + (" that match." if parsed.filters else ".")))
     else:
         _print_table(rows, parsed.metric, parsed.each)
         _print_reasons(found)

@@ -11,7 +11,6 @@ from typing import Any, Literal
 import tyro
 
 from hibnn.cli.arguments import check_positive, parse
-from hibnn.cli.visible import visible
 from hibnn.errors import UserError
 from hibnn.evaluation.significance import mean_and_error
 from hibnn.files.atomic import atomic_write
@@ -20,6 +19,7 @@ from hibnn.progress import Bar
 from hibnn.sweeps.engines import Engine, engine
 from hibnn.sweeps.space import Problem, read_problem
 from hibnn.sweeps.sweep import Outcome, sweep
+from hibnn.visible import visible
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def main(arguments: list[str]) -> int:
     out = parsed.out or Path("runs/search") / problem.name
     with Bar("trials") as bar, engine(parsed.engine, parsed.workers, parsed.address) as (executor, _):
         path, line = find_best(problem, parsed, out, executor, bar)
-    print(f"{line}; written to {path}.", file=sys.stderr)
+    print(visible(f"{line}; written to {path}."), file=sys.stderr)
     return 0
 
 

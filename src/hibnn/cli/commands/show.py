@@ -12,12 +12,12 @@ from rich.text import Text
 
 from hibnn.cli.arguments import parse
 from hibnn.cli.display import matrix_table
-from hibnn.cli.visible import visible
 from hibnn.errors import UserError
 from hibnn.runs.curves import series, sparkline
 from hibnn.runs.index import indexed_records
 from hibnn.runs.record import FILES, METRICS, RunRecord, read_record
 from hibnn.runs.status import raw_status
+from hibnn.visible import visible
 
 
 @dataclass(frozen=True)

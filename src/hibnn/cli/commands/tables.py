@@ -10,7 +10,6 @@ import tyro
 from hibnn.benchmarks import Scenario
 from hibnn.cli.arguments import parse
 from hibnn.cli.commands.runs import print_damaged
-from hibnn.cli.visible import visible
 from hibnn.errors import UserError
 from hibnn.evaluation.evaluate import Granularity
 from hibnn.files.atomic import atomic_write
@@ -25,6 +24,7 @@ from hibnn.runs.index import records_below
 from hibnn.runs.readout import stored_read_out
 from hibnn.runs.record import RunRecord
 from hibnn.runs.status import Status
+from hibnn.visible import visible
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hibnn.checking import check_fields, checked
 from hibnn.errors import UserError
 from hibnn.estimators.scaling import LARGEST
 
@@ -113,11 +114,10 @@ class Encoder:
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Encoder":
         """From what `as_json` gave; JSON has lists for tuples."""
-        columns = (
-            Column(**column | {"words": None if column["words"] is None else tuple(column["words"])})
-            for column in values["columns"]
-        )
-        return cls(values["target"], tuple(columns))
+        columns = tuple(Column(**column) for column in values["columns"])
+        for column in columns:
+            check_fields(column)
+        return cls(checked("target", values["target"], str), columns)
 
 
 def count_column(statistics: ColumnStatistics, name: str, values: Any) -> None:

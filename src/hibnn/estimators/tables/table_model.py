@@ -19,6 +19,7 @@ from hibnn.estimators.tables.encoding import Encoder, Unknown
 from hibnn.estimators.tables.reading import MOST_NUMBERS, TableFile, column_names, rows_in_memory
 from hibnn.estimators.tables.target import Classes, all_labels, raw_labels, real_targets
 from hibnn.evaluation.metrics import expected_calibration_error, negative_log_likelihood
+from hibnn.files.container import undamaged
 
 HELD_OUT_EVERY = 10
 MOST_HELD_OUT = 20_000
@@ -40,7 +41,11 @@ class TableModel:
         notes = getattr(estimator, "notes_", None)
         if not notes or "encoder" not in notes:
             raise UserError(f"{path} was not taught from a file: use it from Python, with load_model.")
-        return cls(estimator, Encoder.from_json(notes["encoder"]), notes["judged"])
+        with undamaged(path):
+            encoder = Encoder.from_json(notes["encoder"])
+            if len(encoder.names) != estimator.n_features_in_:
+                raise ValueError(f"it encodes {len(encoder.names)} columns and knows {estimator.n_features_in_}")
+            return cls(estimator, encoder, dict(notes["judged"]))
 
     def save(self, path: Path) -> None:
         """Write the estimator with the encoder and the scores as its notes."""

@@ -13,12 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hibnn.errors import UserError
+from hibnn.estimators.labels import LONGEST_LABEL, MOST_CLASSES
 from hibnn.estimators.tables.encoding import as_numbers, check_numbers
 
-MOST_CLASSES = 1000
-"""A target with more different values is taken for a number that should be regressed."""
-LONGEST_LABEL = 1000
-"""Characters; labels are held in arrays as wide as the longest."""
 LARGEST_WHOLE = 2**53
 """From here on real numbers skip whole ones, and labels would merge."""
 INTEGER = re.compile(r"[+-]?\d+")

@@ -1,4 +1,4 @@
-"""Words from files and arguments as a terminal may see them: every command prints names and reasons through this."""
+"""Words from files and arguments as a terminal may see them: whatever prints names and reasons does it through this."""
 
 import re
 
