@@ -1,12 +1,11 @@
-"""What the estimators cost: training rate, peak memory, and what compaction saves.
+"""What the estimators cost: training rate, peak memory, and what it saves that data decide the size.
 
 python benchmarks/estimators.py tabular             wine and breast cancer, each as three experiences in sequence
 python benchmarks/estimators.py stream ROWS         a drifting stream of ROWS x 20 from a Parquet file
-python benchmarks/estimators.py compact K [ALPHA]   an IBNN of truncation K on split-mnist, before and after compact()
-python benchmarks/estimators.py growth              split-mnist: truncation 'auto' from 10 beside a fixed 100
+python benchmarks/estimators.py size                split-mnist: an IBNN, which data size, beside VCL of width 100
 python benchmarks/estimators.py untold              split-mnist: nobody tells the task; densities beside entropy
 
-`compact` and `growth` judge the network alone (task_inference="entropy"), the task being told. Rates are in
+`size` judges the network alone (task_inference="entropy"), the task being told. Rates are in
 rows per second of processor time on one thread. Accuracies on split-mnist are on its validation split.
 """
 
@@ -75,34 +74,23 @@ def write_stream(path: Path, rows: int, at_once: int = 50_000) -> None:
             writer.write_table(pyarrow.table(dict(zip(names, [*x.T, y], strict=True)), schema=schema))
 
 
-def compact(truncation: int, alpha: float) -> None:
-    """Size, speed and accuracy before and after dropping neurons."""
-    model, tasks = split_mnist(truncation, alpha=alpha)
-    x = np.concatenate([task.test.load().x for task in tasks])
-    before, parameters, rate = accuracy(model, tasks), model.n_parameters(), prediction_rate(model, x)
-    print(f"full: {model.model_.learner.bayesian.widths} neurons, accuracy {before:.4f}, {rate:.0f} rows/s")
-    for tolerance in (0.1, 0.3, 1.0):
-        model.compact(tolerance)
+def size() -> None:
+    """Size, speed and accuracy of a network that data sized, and of one of a chosen width."""
+    for method in ("vcl", "ibnn"):
+        model, tasks = split_mnist(method)
+        x = np.concatenate([task.test.load().x for task in tasks])
+        rate, widths = prediction_rate(model, x), model.model_.learner.bayesian.widths
         print(
-            f"compact({tolerance}): {model.model_.learner.bayesian.widths} neurons, "
-            f"{parameters / model.n_parameters():.2f} times smaller, "
-            f"{prediction_rate(model, x) / rate:.2f} times as fast, accuracy {accuracy(model, tasks) - before:+.4f}"
+            f"{method}: {widths} neurons, {model.n_parameters()} numbers, accuracy {accuracy(model, tasks):.4f}, "
+            f"{rate:.0f} rows/s"
         )
-
-
-def growth() -> None:
-    """A truncation that grows from 10, and one of 100."""
-    for truncation, start in ((100, 100), ("auto", 10)):
-        model, tasks = split_mnist(truncation, width=start)
-        widths = model.model_.learner.bayesian.widths
-        print(f"truncation {truncation} from {start}: accuracy {accuracy(model, tasks):.4f}, {widths} neurons")
 
 
 def untold() -> None:
     """The task is inferred, row by row."""
     for task_inference in ("entropy", "density"):
         start = time.process_time()
-        model, tasks = split_mnist("auto", task_inference)
+        model, tasks = split_mnist("ibnn", task_inference)
         seconds = time.process_time() - start
         told, inferred = accuracy(model, tasks), accuracy(model, tasks, told=False)
         print(
@@ -111,17 +99,17 @@ def untold() -> None:
         )
 
 
-def split_mnist(truncation, task_inference="entropy", **options):
+def split_mnist(method, task_inference="entropy"):
     """A classifier taught the five tasks of split-mnist, and the tasks."""
     tasks = benchmark("split-mnist", Scenario.TASK, seed=0, evaluate_on="validation").tasks
     model = ContinualClassifier(
-        truncation=truncation,
+        method,
         scaling="examples",
         epochs=15,
         batch_size=256,
         task_inference=task_inference,
         random_state=0,
-        options={"learning_rate": 2e-3, **options},
+        options={"learning_rate": 5e-3 if method == "ibnn" else 2e-3},
     )
     for number, task in enumerate(tasks):
         split = task.train.load()
@@ -164,10 +152,8 @@ def main(words: list[str]) -> None:
         tabular()
     elif words[:1] == ["stream"] and len(words) == 2:
         stream(int(words[1]))
-    elif words[:1] == ["compact"] and len(words) in (2, 3):
-        compact(int(words[1]), float(words[2]) if len(words) == 3 else 30.0)
-    elif words == ["growth"]:
-        growth()
+    elif words == ["size"]:
+        size()
     elif words == ["untold"]:
         untold()
     else:

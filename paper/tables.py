@@ -1,6 +1,6 @@
 """Write the tables of this folder from run files: paper and ours side by side.
 
-Usage: python paper/tables.py core|whole-mnist|baselines|pruning|task-inference|time-stamps [FOLDER OF RUNS]
+Usage: python paper/tables.py core|whole-mnist|baselines|pruning|task-inference|time-stamps|size|difficulty [FOLDER OF RUNS]
 """
 
 import statistics
@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from hibnn.benchmarks import Scenario
@@ -232,23 +233,24 @@ def _inference_row(key: tuple[str, ...], cell: Sequence[dict[str, Any]]) -> tupl
 
 
 def time_stamps(folder: Path) -> Table:
-    """IBNN without time stamps, with soft and with hard ones."""
+    """IBNN without time stamps and with hard ones, and VCL at widths that somebody chose."""
     rows = [
-        (group.dataset, str(group.config["options"]["timestamps"]), percent(group.values("acc")), percent(group.values("forgetting")),
-         neurons([group]), f"{group.mean('parameters'):.0f}", str(len(group.finished)), seconds([group]))
+        (group.dataset, contender(group), percent(group.values("acc")), percent(group.values("forgetting")),
+         by_task(group), f"{group.mean('parameters'):.0f}", str(len(group.finished)), seconds([group]))
         for group in group_by_setting(run for run in runs_below(folder) if run.finished)
     ]  # fmt: skip
     return Table(
-        "Time stamps",
-        "IBNN in the task scenario, in % on the test sets after the last task, mean ± standard error over seeds. Made by `hibnn sweep\n"
-        "paper/time-stamps.toml --out runs/time-stamps` and `python paper/tables.py time-stamps`. The paper's IBNN has no stamps: 95.3,\n"
-        "95.1, 91.6.",
+        "Time stamps, and chosen widths",
+        "Task scenario, in % on the test sets after the last task, mean ± standard error over seeds, every row with the default\n"
+        "settings of its method. Made by `hibnn sweep paper/time-stamps.toml --out runs/time-stamps` and `python paper/tables.py\n"
+        "time-stamps`. The paper's IBNN has no stamps: 95.3, 95.1, 91.6. Where data size the layers, soft stamps are no stamps:\n"
+        "both answer a task with the neurons it had, whose weights go on learning.",
         (
             "benchmark",
-            "time stamps",
+            "method",
             "accuracy",
             "forgetting",
-            "neurons after first → last task",
+            "neurons after each task",
             "numbers kept",
             "seeds",
             "seconds",
@@ -257,8 +259,64 @@ def time_stamps(folder: Path) -> Table:
     )
 
 
+def difficulty(folder: Path) -> Table:
+    """Tasks of increasing difficulty: the paper's Table 2."""
+    rows = [
+        (contender(group), percent(group.values("acc")), percent(group.values("forgetting")), by_task(group),
+         str(len(group.finished)), seconds([group]))
+        for group in group_by_setting(run for run in runs_below(folder) if run.finished)
+        if group.scenario == Scenario.TASK
+    ]  # fmt: skip
+    return Table(
+        "Increasing difficulty",
+        "Two layers, six tasks (the paper's Table 2), task scenario, in % on the test sets after the last task, mean ± standard error\n"
+        "over seeds. Made by `hibnn sweep paper/difficulty.toml --out runs/difficulty` and `python paper/tables.py difficulty`. The\n"
+        "paper: HIBNN 81.3, IBNN 80.8, VCL 82.3 at best.",
+        ("method", "accuracy", "forgetting", "neurons of each layer after each task", "seeds", "seconds"),
+        tuple(sorted(rows)),
+    )
+
+
+def size(folder: Path) -> Table:
+    """Is the size decided by the data?"""
+    rows = [
+        (group.dataset, group.variant or "-", by_task(group), percent(group.values("acc")), str(len(group.finished)))
+        for group in with_variants(group_by_setting(run for run in runs_below(folder) if run.finished))
+    ]
+    return Table(
+        "Who decides the size?",
+        "IBNN in the task scenario with the default settings but for what the second column says: mean number of neurons after each\n"
+        "task over seeds, and accuracy in % on the test sets after the last. Made by `hibnn sweep paper/size.toml --out runs/size` and\n"
+        "`python paper/tables.py size`. Constant and shuffled labels hold nothing to learn, and their accuracy is the share of the\n"
+        "likeliest label; a repeated task is the same five times, under a head of its own each time. With `size prior` the layer\n"
+        "is sized as in the paper: neurons are those expected to be on.",
+        ("benchmark", "changed", "neurons after each task", "accuracy", "seeds"),
+        tuple(sorted(rows)),
+    )
+
+
+def contender(group: Group) -> str:
+    """A method with the width somebody chose for it, or with its time stamps."""
+    options = group.config["options"]
+    if "timestamps" not in options:
+        return f"{group.method}, width {options['width']}"
+    stamps = {"auto": "hard time stamps", "hard": "hard time stamps", "none": "no stamps", "soft": "soft time stamps"}
+    return f"{group.method}, {stamps[options['timestamps']]}"
+
+
+def by_task(group: Group) -> str:
+    """The mean number of neurons after each task, layer by layer; a dash where the width is chosen."""
+    units = [numbers["active_units_per_task"] for numbers in group.finished]
+    if units[0][0] is None:
+        return "-"
+    means = np.mean(units, axis=0)
+    return "; ".join(", ".join(f"{count:.0f}" for count in layer) for layer in means.T)
+
+
 TABLES = {
     "core": core,
+    "difficulty": difficulty,
+    "size": size,
     "whole-mnist": whole_mnist,
     "baselines": baselines,
     "pruning": pruning,

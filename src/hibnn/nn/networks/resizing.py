@@ -3,7 +3,7 @@
 An appended neuron has the first prior and outgoing means of zero: the network computes what it did, at the means
 exactly, and the posterior of every older weight stays as it was. A dropped neuron takes its weights with it. Everything
 here changes the network in place, and the moments of an optimiser with it. `hibnn.learners.sized` appends and drops
-neurons task by task; `hibnn.estimators.compaction` drops those of a network whose width somebody chose.
+neurons task by task.
 """
 
 from collections.abc import Callable, Mapping, Sequence
