@@ -42,4 +42,6 @@ def test_a_preset_follows_what_a_benchmark_is_and_not_its_name():
     few, shifted = Traits(rows=300, inputs=4, classes=2), Traits(rows=9_000, inputs=4, classes=3, same_classes=True)
     assert preset("default", find_method("finetune"), few) == {"batch_size": 32, "epochs": 20}
     assert preset("default", find_method("vcl"), shifted)["width"] == 200
+    assert preset("default", find_method("hibnn"), shifted) == {}
+    assert preset("default", find_method("hibnn"), shifted, Scenario.DOMAIN)["size"] == "prior"
     assert preset("paper", find_method("ewc"), shifted, Scenario.DOMAIN)["fisher"] == "batches"
