@@ -56,8 +56,8 @@ def test_table_1_has_every_cell():
 
 def test_difficulty_has_the_papers_networks():
     found = {(experiment.method, experiment.options.widths) for experiment in runs("difficulty")}
-    vcl = {("vcl", (width, width)) for width in (50, 100, 400)}
-    assert found == vcl | {("ibnn", (200, 200)), ("hibnn", (200, 200))}
+    vcl = {("vcl", (width, width)) for width in (50, 100, 200, 400)}
+    assert found == vcl | {("ibnn", (100, 100)), ("hibnn", (100, 100))}
     assert all(
         experiment.options.child_alpha_step == 1 for experiment in runs("difficulty") if experiment.method == "hibnn"
     )

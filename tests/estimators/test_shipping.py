@@ -54,10 +54,11 @@ def test_an_answer_for_a_task_never_changes_whatever_is_learned_later(digits, pr
         assert np.array_equal(now[:, np.isin(model.classes_, classes)], answer)
 
 
+@pytest.mark.slow
 def test_a_model_without_neurons_can_be_exported(tmp_path):
     runtime = pytest.importorskip("onnxruntime")
     x = np.random.default_rng(0).normal(size=(200, 3))
-    model = ContinualClassifier(epochs=2, random_state=0).fit(x, np.arange(200) < 2)
+    model = ContinualClassifier(epochs=2, random_state=0).partial_fit(x, np.zeros(200, int), classes=[0, 1])
     assert model.n_active_ == [0.0]
     model.export_onnx(tmp_path / "model.onnx")
     (probabilities, *_) = runtime.InferenceSession(tmp_path / "model.onnx").run(None, {"x": x})

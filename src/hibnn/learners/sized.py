@@ -32,6 +32,8 @@ from hibnn.nn.layout import Layout
 from hibnn.nn.networks.bayesian import BayesianMLP
 from hibnn.nn.networks.resizing import append_units, keep_units, take_shapes
 
+CUTS = 12
+"""About so many cuts at most, however many epochs there are."""
 STEPS = 150
 """Nothing is dropped before so many steps of the optimiser, where the epochs have as many."""
 HELD_OUT, LEAST_HELD_OUT, MOST_HELD_OUT = 0.1, 100, 2000
@@ -105,9 +107,13 @@ class SizedBayes(SequentialBayes):
             head.mean[-1] = head.prior_mean[-1] = (counts / counts.sum()).log()
 
     def epoch(self, number: int) -> dict[str, float]:
-        if self.explored <= number <= self.settled:
+        if number == self.settled or (self.explored <= number < self.settled and self.is_due(number)):
             self.cut(number)
         return super().epoch(number)
+
+    def is_due(self, number: int) -> bool:
+        """Whether an epoch begins with a cut: all of them where they are few."""
+        return (number - self.explored) % math.ceil((self.settled - self.exploration) / CUTS) == 0
 
     def end(self) -> None:
         if self.bayesian.buffet is not None:
@@ -154,7 +160,7 @@ class SizedBayes(SequentialBayes):
         curve = held_out_curve(network, x, y, self.task, self.likelihood, layer, kept, seed)
         size = curve.fewest(self.sized.size_tolerance, self.best, share=len(self.kept) - layer)
         if not last:  # those that have not learned much yet get time: the last cut could be down to a single neuron
-            cuts = 1 + self.settled - self.exploration
+            cuts = min(CUTS, 1 + self.settled - self.exploration)
             size = max(size, math.floor(curve.sizes[-1] * self.sized.widths[layer] ** (-1 / cuts)))
         if self.best is None or curve.best.mean() < self.best.mean():
             self.best = curve.best
