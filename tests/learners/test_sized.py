@@ -92,13 +92,13 @@ def test_heads_begin_at_the_log_frequencies_of_their_classes():
 def test_a_layer_that_keeps_all_it_is_offered_is_offered_more():
     x = np.random.default_rng(0).normal(size=(600, 8)).astype(np.float32)
     learner = small_learner(
-        "ibnn", small_benchmark(), width=1, epochs=30, batch_size=60, size_tolerance=0.0, input_std=0.0
+        "ibnn", small_benchmark(), width=1, epochs=40, batch_size=60, size_tolerance=0.0, input_std=0.0
     )
     learner.begin_experience(Split(x, (np.abs(x[:, 0]) > 0.7).astype(np.int64)), 2)
     for number in range(learner.epochs):
         learner.epoch(number)
     learner.end()
-    assert learner.bayesian.widths[0] == 2
+    assert learner.bayesian.widths[0] >= 2
 
 
 def test_masks_come_off_without_a_change_at_the_means():

@@ -37,6 +37,7 @@ from hibnn.learners.den_sparsity import (
 )
 from hibnn.learners.method import OLIVE, Card, Look, Method, Variant
 from hibnn.learners.network import NetworkLearner
+from hibnn.learners.optimisers import Adam
 from hibnn.learners.training import Means, minibatches
 from hibnn.nn.layout import Layout
 from hibnn.nn.networks.expandable import ExpandableMLP, Layer, leading_block, logits
@@ -83,7 +84,7 @@ class Den(NetworkLearner):
 
     def new_optimiser(self) -> torch.optim.Optimizer:
         options = self.options
-        return torch.optim.Adam(self.trained(), lr=options.learning_rate, weight_decay=options.l2, fused=True)
+        return Adam(self.trained(), lr=options.learning_rate, weight_decay=options.l2, fused=True)
 
     def epoch(self, number: int) -> dict[str, float]:
         position, within = divmod(number, self.options.epochs)

@@ -27,6 +27,7 @@ from hibnn.learners.base import Setting, State
 from hibnn.learners.gradient import GradientLearner
 from hibnn.learners.method import GREEN, Card, Look, Method, with_smaller_batches
 from hibnn.learners.network import NetworkOptions, check_option
+from hibnn.learners.optimisers import SGD
 from hibnn.nn.layout import Layout
 
 RIDGE = 1e-10
@@ -65,7 +66,7 @@ class GEM(GradientLearner):
         self.tasks = torch.empty(0, dtype=torch.int64, device=setting.device)
 
     def new_optimiser(self) -> torch.optim.Optimizer:
-        return torch.optim.SGD(self.network.parameters(), lr=self.options.learning_rate)
+        return SGD(self.network.parameters(), lr=self.options.learning_rate)
 
     def attach(self, split: Split, task: int) -> None:
         super().attach(split, task)

@@ -20,6 +20,7 @@ from torch import Tensor
 from hibnn.learners.base import Setting, State
 from hibnn.learners.gradient import GradientLearner
 from hibnn.learners.network import NetworkOptions, check_option
+from hibnn.learners.optimisers import SGD
 from hibnn.nn.layout import Layout
 
 
@@ -86,7 +87,7 @@ class ReplayLearner(GradientLearner, ABC):
         self.draws = setting.generator("replay")
 
     def new_optimiser(self) -> torch.optim.Optimizer:
-        return torch.optim.SGD(self.network.parameters(), lr=self.options.learning_rate)
+        return SGD(self.network.parameters(), lr=self.options.learning_rate)
 
     def label_offset(self, task: int) -> int:
         return 0 if self.setting.layout is Layout.SHARED else sum(self.head_sizes[:task])

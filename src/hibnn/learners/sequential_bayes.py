@@ -19,6 +19,7 @@ from hibnn.learners.bayes_options import BayesOptions, Plan
 from hibnn.learners.network import NetworkLearner
 from hibnn.learners.neurons import BuffetNeurons, Neurons
 from hibnn.learners.objective import negative_elbo
+from hibnn.learners.optimisers import Adam
 from hibnn.learners.training import Means, check_finite, minibatches
 from hibnn.nn.layers.ibp import NeuronMask
 from hibnn.nn.likelihoods import Categorical, Gaussian, Likelihood
@@ -102,7 +103,7 @@ class SequentialBayes(NetworkLearner):
             groups.append({"params": list(noise), "lr": self.options.learning_rate})
         for group in groups:
             group["full_rate"] = group["lr"]
-        return torch.optim.Adam(groups, fused=True)
+        return Adam(groups, fused=True)
 
     def add_head(self, task: int) -> None:
         super().add_head(task)

@@ -17,6 +17,7 @@ from torch.nn.functional import cross_entropy
 from hibnn.learners.base import Prediction, Setting
 from hibnn.learners.method import GREEN, Card, Look, Method
 from hibnn.learners.network import NetworkLearner, NetworkOptions, check_option
+from hibnn.learners.optimisers import Adam
 from hibnn.learners.schedule import Schedule
 from hibnn.learners.training import Means, minibatches
 from hibnn.nn.layers.dropout import kept, kl_dropout, pruned_mean
@@ -83,7 +84,7 @@ class SVD(NetworkLearner):
     def new_optimiser(self) -> torch.optim.Optimizer:
         means = {"params": [layer.mean for layer in self.trained()], "lr": self.options.learning_rate}
         variances = {"params": [layer.log_variance for layer in self.trained()], "lr": self.options.variance_rate}
-        return torch.optim.Adam([means, variances], fused=True)
+        return Adam([means, variances], fused=True)
 
     def epoch(self, number: int) -> dict[str, float]:
         past = number - self.options.likelihood_epochs

@@ -52,6 +52,7 @@ def main(arguments: list[str]) -> int:
     sizes, nothing = neurons(result), neurons(control)
     console.print(f"Neurons after each task: {words(sizes)}; with constant labels: {words(nothing)}.", highlight=False)
     picture, record = parsed.out / "accuracy.png", read_record(parsed.out)
+    assert record is not None
     curve, kept = size_curves(record)[SHOWN][0], kept_units(record)[SHOWN][0]
     save_figure(growth_figure(result, nothing, curve, kept, SHOWN + 1), picture)
     console.print(visible(f"The picture is in {picture}."), highlight=False, markup=False)
