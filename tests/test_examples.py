@@ -15,6 +15,7 @@ SAYS = {
     "size_and_export": r"model\.onnx answers alike: largest difference \de-(0[5-9]|1\d)",
     "quickstart": r"digits 6 to 8: accuracy (0\.9|1\.0)\d if the task is told",
 }
+SLOW = ("cambridge_bars", "size_and_export")
 LEAVES = {"cambridge_bars": ["cambridge_bars.png"], "own_csv": ["answers.csv", "model.safetensors"]}
 
 
@@ -40,7 +41,7 @@ def test_an_example_has_at_most_sixty_lines(name):
     assert len((FOLDER / f"{name}.py").read_text(encoding="utf-8").splitlines()) <= 60
 
 
-@pytest.mark.parametrize("name", SAYS)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in SAYS])
 def test_an_example_runs_and_says_what_it_promises(name, tmp_path, monkeypatch, capsys):
     """In this process, for a new one would spend most of its time importing torch."""
     monkeypatch.chdir(tmp_path)

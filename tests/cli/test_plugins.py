@@ -90,6 +90,7 @@ def test_a_plugin_that_has_changed_is_not_the_one_a_run_was_made_with(files, cap
     assert "the plug-in own.py has changed since this run was made" in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["local", pytest.param("dask", marks=pytest.mark.slow)])
 def test_the_workers_of_a_sweep_know_its_plugins(files, capsys, engine):
     grid = '[[grid]]\nmethod = "own"\ndataset = "own-digits"\nscenario = "task"\nepochs = 1\ntasks = 1\n'

@@ -87,6 +87,7 @@ def test_rows_that_return_add_to_their_density_and_leave_the_others_alone(digits
         assert all(torch.equal(value, new.tensors()[name]) for name, value in old.tensors().items())
 
 
+@pytest.mark.slow
 def test_a_class_that_is_announced_and_never_comes_is_never_the_answer():
     x, y = make_blobs(1500, centers=[[-3, 0], [3, 0], [0, 4]], random_state=0)
     model = ContinualClassifier(**QUICK)
@@ -98,6 +99,7 @@ def test_a_class_that_is_announced_and_never_comes_is_never_the_answer():
     assert model.score(x, y) > 0.95
 
 
+@pytest.mark.slow
 def test_densities_help_with_labels_if_there_are_rows_to_learn_how_far(digits):
     x, y = make_blobs(3000, centers=[[-1, 0], [1, 0]], random_state=0)
     few, many = (ContinualClassifier(**QUICK).fit(x[:rows], y[:rows]) for rows in (900, 3000))

@@ -65,6 +65,7 @@ def test_a_model_without_neurons_can_be_exported(tmp_path):
     np.testing.assert_allclose(probabilities, model.predict_proba(x), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_onnxruntime_has_the_same_probabilities_and_uncertainty(digits, model, tmp_path):
     runtime = pytest.importorskip("onnxruntime")
     x, _ = digits

@@ -1,5 +1,6 @@
 """Averaged gradient episodic memory: a step never points against the gradient of what is remembered."""
 
+import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
@@ -64,6 +65,7 @@ def test_without_a_reference_there_is_no_conflict():
     assert conflict([torch.ones(3)], [torch.zeros(3)]) == 0
 
 
+@pytest.mark.slow
 def test_agem_forgets_less_than_the_same_steps_without_a_projection():
     small = {"memory": 30, "replay_size": 30, "learning_rate": 0.1}
     without = accuracy_at_the_end("derpp", Scenario.CLASS, alpha=0.0, beta=0.0, **small)

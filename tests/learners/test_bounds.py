@@ -18,6 +18,7 @@ def test_the_bounds_are_learners(method, tmp_path):
     check_learner(method, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", [Scenario.DOMAIN, Scenario.CLASS])
 def test_on_digits_finetuning_forgets_and_joint_training_does_not(scenario):
     options = NetworkOptions(epochs=20, batch_size=32)

@@ -86,6 +86,7 @@ def test_the_distance_is_the_mean_over_examples_of_that_over_known_outputs():
     assert torch.allclose(logits.grad, torch.tensor([[1 / 3, 2 / 3, 1.0], [-1.0, 0.0, 0.0]]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", [(1.0, 0.0), (0.0, 1.0)])
 def test_either_term_alone_forgets_less_than_the_same_steps_without_both(weights):
     remembered, forgotten = (

@@ -150,6 +150,7 @@ def test_a_rehearsed_example_is_judged_under_the_head_of_its_task():
     assert torch.allclose(learner.terms(rows)["nll"], torch.stack(losses).mean())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rehearsal", [True, False])
 @pytest.mark.parametrize("scenario", [Scenario.DOMAIN, Scenario.CLASS])
 def test_gem_forgets_less_than_finetuning(scenario, rehearsal):

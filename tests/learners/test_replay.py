@@ -22,6 +22,7 @@ def filled(size, experiences, seed):
     return memory
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("size", "experiences"), [(2, [4]), (2, [1, 1, 1, 1]), (2, [3, 1]), (3, [1, 6]), (9, [60]), (9, [5, 4, 20, 31])]
 )

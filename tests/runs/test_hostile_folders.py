@@ -180,6 +180,7 @@ def test_the_name_of_a_data_set_leads_no_figure_out_of_its_folder(tmp_path):
     assert not any("/" in drawing.name for drawing in draw_all(records_below([tmp_path])))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="needs file names that are no text")
 def test_names_that_are_no_text_are_shown_by_every_command(tmp_path):
     fabricate(tmp_path / "good", 0.875)

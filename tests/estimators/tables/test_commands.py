@@ -257,6 +257,7 @@ def test_a_second_fit_waits_for_the_first_and_learns_on_top_of_it(january, tmp_p
     assert "is being taught by another process: waiting" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_lock_of_a_fit_that_was_killed_holds_nobody_up(january, tmp_path, capsys):
     code = "from hibnn.cli.commands.fit import *; import os; model_lock(Path('m.hibnn')).__enter__(); os._exit(9)"
     assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path).returncode == 9

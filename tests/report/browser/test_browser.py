@@ -106,6 +106,7 @@ def test_light_and_dark_follow_the_system_and_the_button(visit, report):
     assert visit(report.as_uri()).page.evaluate(background) == light
 
 
+@pytest.mark.slow
 def test_a_watched_page_shows_a_run_that_finishes(visit, tmp_path):
     fabricate(tmp_path / "one", None, "running")
     with server_of(LivePage([tmp_path], seconds_between_looks=0), 0) as server:
