@@ -49,7 +49,7 @@ def stream(rows: int) -> None:
         written = memory()
         start = time.process_time()
         estimator = ContinualClassifier(epochs=2, random_state=0)
-        model = begin(path, "y", (), estimator, 50_000)
+        model = begin(path, "y", (), estimator)
         model = teach(model, path, None, "refuse", 50_000)
         seconds = time.process_time() - start
     print(

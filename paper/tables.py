@@ -15,6 +15,7 @@ import torch
 from hibnn.benchmarks import Scenario
 from hibnn.evaluation.pruning import GRID, Ranking
 from hibnn.evaluation.pruning.study import Study
+from hibnn.learners.presets import options_for
 from hibnn.report.contenders import Contender, contenders
 from hibnn.report.names import with_variants
 from hibnn.report.series import pruning_studies
@@ -280,8 +281,8 @@ def difficulty(folder: Path) -> Table:
 def size(folder: Path) -> Table:
     """Is the size decided by the data?"""
     rows = [
-        (group.dataset, group.variant or "-", by_task(group), percent(group.values("acc")), str(len(group.finished)))
-        for group in with_variants(group_by_setting(run for run in runs_below(folder) if run.finished))
+        (group.dataset, changes(group), by_task(group), percent(group.values("acc")), str(len(group.finished)))
+        for group in group_by_setting(run for run in runs_below(folder) if run.finished)
     ]
     return Table(
         "Who decides the size?",
@@ -293,6 +294,13 @@ def size(folder: Path) -> Table:
         ("benchmark", "changed", "neurons after each task", "accuracy", "seeds"),
         tuple(sorted(rows)),
     )
+
+
+def changes(group: Group) -> str:
+    """What of the size a group has otherwise than the default."""
+    default, options = vars(options_for(group.method, group.dataset)), group.config["options"]
+    names = ("width", "alpha", "init_alpha", "epochs", "size", "timestamps")
+    return ", ".join(f"{name} {options[name]}" for name in names if options[name] != default[name]) or "-"
 
 
 def contender(group: Group) -> str:
