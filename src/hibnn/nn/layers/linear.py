@@ -3,10 +3,11 @@
     q(W) = N(mean, exp(log_variance)),    a = x W    =>    a ~ N(x mean, x^2 exp(log_variance))
 
 Activations are drawn from their own Gaussian, with noise for each example (local reparameterisation, Kingma et al.
-2015). Every Bayesian network here is made of these layers; the caller passes the noise, so a layer draws nothing.
+2015). Every Bayesian network here is made of these layers; the caller passes the noise or the generator.
 """
 
 import math
+from enum import StrEnum
 
 import torch
 from jaxtyping import Float
@@ -18,6 +19,18 @@ from hibnn.distributions.normal import total_kl_normal
 FIRST_NOISE, LARGEST_START = 0.25, -6.0
 """With a start by the number of inputs: the variance that the weights' adds to a neuron's sum over unit inputs, and the
 largest log variance of a weight."""
+
+
+class WeightNoise(StrEnum):
+    """What the examples of a batch share when weights are drawn.
+
+    `example`: nothing, local reparameterisation. `batch`: its noise, one number a neuron and draw. `weights`: the weights
+    themselves, without local reparameterisation. All three have the same distribution for a single example.
+    """
+
+    EXAMPLE = "example"
+    BATCH = "batch"
+    WEIGHTS = "weights"
 
 
 class BayesianLinear(nn.Module):
@@ -41,6 +54,15 @@ class BayesianLinear(nn.Module):
         """Activations for standard normal `noise`; leading dimensions of the noise are independent draws."""
         return _LocalSample.apply(x, self.mean, self.log_variance, noise)  # pyright: ignore[reportReturnType]
 
+    def with_drawn_weights(
+        self, x: Float[Tensor, "draws batch inputs"], generator: torch.Generator
+    ) -> Float[Tensor, "draws batch outputs"]:
+        """Activations under weights that are drawn once for each of the draws."""
+        shape = len(x), *self.mean.shape
+        noise = torch.randn(shape, generator=generator, device=x.device, dtype=x.dtype)
+        weights = torch.addcmul(self.mean, (0.5 * self.log_variance).exp(), noise)
+        return torch.baddbmm(weights[:, -1:], x, weights[:, :-1])
+
     def tensors(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Posterior and prior, which have the same shape."""
         return self.mean, self.log_variance, self.prior_mean, self.prior_log_variance
@@ -55,14 +77,19 @@ class BayesianLinear(nn.Module):
         self.prior_log_variance.copy_(self.log_variance.detach())
 
 
-def gaussian_start(inputs: int, outputs: int, init_std: float | None, generator: torch.Generator) -> Tensor:
-    """Means of a new layer: weights N(0, init_std^2) cut at two deviations, biases zero."""
+def gaussian_start(
+    inputs: int, outputs: int, init_std: float | None, generator: torch.Generator, bias_init_std: float = 0.0
+) -> Tensor:
+    """Means of a new layer: weights N(0, init_std^2) cut at two deviations, biases the same with a deviation of theirs."""
     mean = torch.zeros(inputs + 1, outputs, device=generator.device)
     if init_std is None:
         init_std = math.sqrt(2 / max(1, inputs))
     if init_std > 0 and mean[:-1].numel() > 0:
         limit = 2 * init_std
         nn.init.trunc_normal_(mean[:-1], std=init_std, a=-limit, b=limit, generator=generator)
+    if bias_init_std > 0 and outputs > 0:
+        limit = 2 * bias_init_std
+        nn.init.trunc_normal_(mean[-1], std=bias_init_std, a=-limit, b=limit, generator=generator)
     return mean
 
 
