@@ -189,7 +189,7 @@ def test_where_the_prior_sizes_layers_soft_stamps_keep_the_sticks_of_each_task_a
         learn(plain, task)
         expected.append(plain.bayesian.buffet.expected_pi()[0])
     for number, pi in enumerate(expected):
-        assert torch.equal(stamped.neurons.expected_pi(number)[0], pi)
+        assert torch.equal(stamped.neurons.expected_masks(number)[0], pi)
     assert stamped.parameter_count() == plain.parameter_count() + 3 * 2 * 20
     with pytest.raises(UserError, match="size evidence"):
         small_learner("ibnn", benchmark, timestamps="hard", size="prior")

@@ -47,9 +47,7 @@ def authors_objective(
     return {"nll": likelihood.nll(outputs, y)} | {name: value * scale for name, value in divergences.items()}
 
 
-def mask_divergences(
-    buffet: AuthorsMask, rows: int, draws: Draws, generator: torch.Generator
-) -> dict[str, Tensor]:
+def mask_divergences(buffet: AuthorsMask, rows: int, draws: Draws, generator: torch.Generator) -> dict[str, Tensor]:
     """How far sticks, children and masks are from their prior, each from fresh draws and summed over neurons."""
     posterior = buffet.locations(draws.averaged_masks, rows, generator)
     with torch.no_grad():

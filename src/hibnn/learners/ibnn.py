@@ -8,6 +8,7 @@ from typing import Any
 from hibnn.benchmarks.base import Scenario
 from hibnn.benchmarks.entry import Traits
 from hibnn.learners import vcl
+from hibnn.learners.authors import AuthorsBayes
 from hibnn.learners.base import Setting
 from hibnn.learners.bayes_options import BuffetOptions
 from hibnn.learners.method import BLUE, Card, Look, Method, Variant
@@ -19,7 +20,9 @@ from hibnn.nn.layers.stamps import Timestamps
 
 
 def new_learner(options: BuffetOptions, setting: Setting) -> SequentialBayes:
-    """Sized by evidence, or by the prior as in the paper."""
+    """Sized by evidence, or by the prior as in the paper, or as in the authors' program."""
+    if options.mask_kl is MaskKL.AUTHORS:
+        return AuthorsBayes(options, setting)
     return SizedBayes(options, setting) if options.size == "evidence" else SequentialBayes(options, setting)
 
 

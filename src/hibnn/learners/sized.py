@@ -27,6 +27,7 @@ from hibnn.learners.evidence import contributions, held_out_curve
 from hibnn.learners.sequential_bayes import SequentialBayes
 from hibnn.learners.training import minibatches
 from hibnn.nn.layers.ibp import NeuronMask
+from hibnn.nn.layers.mask_form import MaskForm
 from hibnn.nn.layers.stamps import Timestamps
 from hibnn.nn.layout import Layout
 from hibnn.nn.networks.bayesian import BayesianMLP
@@ -125,7 +126,7 @@ class SizedBayes(SequentialBayes):
         """Drop the fresh neurons that held-out rows do not ask for, in the last layer first."""
         network, offered = self.bayesian, self.offered
         if network.buffet is not None:
-            take_masks_off(network)
+            take_masks_off(network, self.sized.mask_form)
             self.offered, self.optimiser = [], self.without_sticks()
         rows = self.held_out()
         for layer in reversed(range(len(self.kept))):
@@ -220,7 +221,7 @@ class SizedBayes(SequentialBayes):
         exploring = head == self.task and self.offered
         part = network.part(self.units[head] if head in self.units and not exploring else network.widths, head)
         if network.buffet is not None and head == self.task:
-            take_masks_off(part, network.buffet)
+            take_masks_off(part, self.sized.mask_form, network.buffet)
         return part, 0
 
     def take_shapes(self, tensors: Mapping[str, Tensor]) -> None:
@@ -255,21 +256,21 @@ class SizedBayes(SequentialBayes):
         widths = self.bayesian.widths
         if self.bayesian.buffet is None:
             return [float(width) for width in widths]
-        pi = self.bayesian.buffet.expected_pi()
-        return [float(width - len(layer) + layer.sum()) for width, layer in zip(widths, pi, strict=True)]
+        means = self.sized.mask_form.expected(self.bayesian.buffet)
+        return [float(width - len(layer) + layer.sum()) for width, layer in zip(widths, means, strict=True)]
 
 
 @torch.no_grad()
-def take_masks_off(network: BayesianMLP, buffet: NeuronMask | None = None) -> None:
-    """Multiply what the masked neurons give on by the probability that they are on; from then on they always are."""
+def take_masks_off(network: BayesianMLP, form: MaskForm, buffet: NeuronMask | None = None) -> None:
+    """Multiply what the masked neurons give on by their masks' mean; from then on they are always on."""
     buffet = buffet or network.buffet
     if buffet is None:
         return
     layers = network.hidden_layers()
-    for number, pi in enumerate(buffet.expected_pi()):
+    for number, mean in enumerate(form.expected(buffet)):
         above = [layers[number + 1]] if number + 1 < len(layers) else network.every_head()
         for layer in above:
             inputs = layer.mean.shape[0] - 1
             if inputs == layers[number].mean.shape[1]:  # a head that reads fewer neurons reads none of these
-                layer.mean[inputs - len(pi) : inputs] *= pi[:, None]
+                layer.mean[inputs - len(mean) : inputs] *= mean[:, None]
     network.buffet = None

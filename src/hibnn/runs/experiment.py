@@ -75,7 +75,13 @@ class Experiment(EvaluationProtocol):
 
     def as_json(self) -> dict[str, Any]:
         """The experiment as plain values."""
-        return asdict(self)
+        idle = {
+            field.name
+            for field in fields(self.options)
+            if field.metadata.get("added") and getattr(self.options, field.name) == field.default
+        }
+        plain = asdict(self)
+        return plain | {"options": {name: value for name, value in plain["options"].items() if name not in idle}}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Experiment":

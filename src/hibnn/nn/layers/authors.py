@@ -139,7 +139,7 @@ class AuthorsHIBP(AuthorsMask, HIBPMask):
         return self.kl()
 
     def kl_children(self, posterior: Locations, prior: Locations) -> Float[Tensor, ""]:
-        """sum_j KL(Beta(alpha_j p, alpha_j (1 - p)) || the same of the prior): not zero, because the averages differ."""
+        """sum_j KL(Beta(alpha_j p, alpha_j (1 - p)) || the same of the prior), p being an average: they differ."""
         assert posterior.shared is not None
         assert prior.shared is not None
         own, other = (child_concentrations(pi, self.child_alpha) for pi in (posterior.shared, prior.shared))

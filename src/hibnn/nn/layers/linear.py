@@ -24,8 +24,8 @@ largest log variance of a weight."""
 class WeightNoise(StrEnum):
     """What the examples of a batch share when weights are drawn.
 
-    `example`: nothing, local reparameterisation. `batch`: its noise, one number a neuron and draw. `weights`: the weights
-    themselves, without local reparameterisation. All three have the same distribution for a single example.
+    `example`: nothing, local reparameterisation. `batch`: its noise, one number a neuron and draw. `weights`: the
+    weights themselves, without local reparameterisation. For a single example all three have the same distribution.
     """
 
     EXAMPLE = "example"
@@ -80,7 +80,7 @@ class BayesianLinear(nn.Module):
 def gaussian_start(
     inputs: int, outputs: int, init_std: float | None, generator: torch.Generator, bias_init_std: float = 0.0
 ) -> Tensor:
-    """Means of a new layer: weights N(0, init_std^2) cut at two deviations, biases the same with a deviation of theirs."""
+    """Means of a new layer: weights N(0, init_std^2) cut at two deviations, and biases N(0, bias_init_std^2) likewise."""
     mean = torch.zeros(inputs + 1, outputs, device=generator.device)
     if init_std is None:
         init_std = math.sqrt(2 / max(1, inputs))
