@@ -49,6 +49,8 @@ class Experiment(EvaluationProtocol):
         Granularity.parse(self.granularity)
         if self.task_inference == "density" and self.heads == "single":
             raise UserError("a density chooses among heads: use --heads multi (or auto) with --task-inference density.")
+        if self.class_outputs == "all" and self.heads == "single":
+            raise UserError("one head for all has the classes of all tasks anyway: drop --class-outputs all.")
         self.density_options()
         self._take_data()
 

@@ -148,7 +148,7 @@ class AuthorsHIBP(AuthorsMask, HIBPMask):
 
 
 def log_beta(a: Tensor, b: Tensor, draws: tuple[int, ...], generator: torch.Generator) -> Tensor:
-    """log(v + 1e-16) for v ~ Beta(a, b), reparameterised."""
+    """log(v + 1e-16) for v ~ Beta(a, b), reparameterised; `draws` leads its shape."""
     log_v = logsigmoid(sample_log_odds(a, b, draws, generator))
     return torch.logaddexp(log_v, log_v.new_tensor(math.log(FLOOR)))
 

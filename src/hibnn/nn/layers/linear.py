@@ -80,7 +80,7 @@ class BayesianLinear(nn.Module):
 def gaussian_start(
     inputs: int, outputs: int, init_std: float | None, generator: torch.Generator, bias_init_std: float = 0.0
 ) -> Tensor:
-    """Means of a new layer: weights N(0, init_std^2) cut at two deviations, and biases N(0, bias_init_std^2) likewise."""
+    """Means of a new layer: weights N(0, init_std^2) cut at two deviations, biases N(0, bias_init_std^2) likewise."""
     mean = torch.zeros(inputs + 1, outputs, device=generator.device)
     if init_std is None:
         init_std = math.sqrt(2 / max(1, inputs))

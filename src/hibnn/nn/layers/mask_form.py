@@ -20,7 +20,7 @@ from hibnn.nn.layers.masks import Relaxation, hard, relaxed
 from hibnn.nn.layers.stamps import StickValues
 
 STICK_DRAWS = 2000
-"""Draws of the sticks for a mean without a closed form: always the same noise, so that it is a function of the sticks."""
+"""Draws of the sticks for a mean without a closed form: always of the same noise, so that it follows the sticks."""
 FARTHEST, STEP = 45.0, 0.02
 """Means of relaxed masks are tabulated for locations up to this size, so far apart."""
 
