@@ -34,22 +34,23 @@ def test_the_sticks_begin_where_theirs_do(kind):
     assert np.allclose(raw, np.stack([theirs.inputs["raw_a"], theirs.inputs["raw_b"]]), rtol=1e-6)
 
 
-def test_gradients_of_log_variances_spread_as_theirs_do(pair):
-    """Their mean does not depend on what a batch shares of the noise, but their variance does."""
+def test_draws_are_shared_as_theirs_are(pair):
+    """What a batch shares, of noise or of sticks, changes no mean but variances."""
     theirs, ours = pair
-    assert 1 / 2 < variance_ratio(theirs, ours) < 2
+    for name in ("dll_dWv0", "Z0_mean_over_batch"):
+        assert 1 / 2 < variance_ratio(theirs, ours, name) < 2
 
 
 @pytest.mark.parametrize(("kind", "noise"), [("ibnn", "example"), ("ibnn", "batch"), ("hibnn", "weights")])
-def test_with_other_noise_they_spread_otherwise(kind, noise):
+def test_with_other_noise_of_the_weights_gradients_spread_otherwise(kind, noise):
     theirs = Theirs(kind)
     ours = evaluated(theirs, theirs.network(WeightNoise(noise)), torch.Generator().manual_seed(0), 20)
-    assert abs(np.log(variance_ratio(theirs, ours))) > np.log(10)
+    assert abs(np.log(variance_ratio(theirs, ours, "dll_dWv0"))) > np.log(10)
 
 
-def variance_ratio(theirs, ours):
-    """Our variance of the gradients over theirs, averaged over weights."""
-    return ours["dll_dWv0"].var(0, ddof=1).mean() / (theirs.errors["dll_dWv0"] ** 2 * EVALUATIONS).mean()
+def variance_ratio(theirs, ours, name):
+    """Our variance over theirs, each averaged over weights or neurons."""
+    return ours[name].var(0, ddof=1).mean() / (theirs.errors[name] ** 2 * EVALUATIONS).mean()
 
 
 @pytest.mark.slow

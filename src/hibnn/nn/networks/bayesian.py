@@ -155,6 +155,7 @@ class BayesianMLP(HeadedNetwork):
             log_variance=self.log_variance,
             prior_variance=self.prior_variance,
             init_std=0.0,
+            weight_noise=self.weight_noise,
             generator=generator,
         )
         part.add_head(mean.shape[1], generator)
