@@ -156,6 +156,11 @@ class RunRecord:
         """What it said of every test example, by task; nothing if that was not stored."""
         return _tensors(self.folder / "predictions.safetensors")
 
+    @cached_property
+    def pruning(self) -> dict[str, Any]:
+        """Its pruning curves, as `hibnn prune` wrote them; empty if it was not pruned."""
+        return _object(self.folder / "pruning.json")[0]
+
     @property
     def progress(self) -> str:
         """How far the run has come, from the last lines of its metrics; nothing if they do not say."""
