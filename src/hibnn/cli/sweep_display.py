@@ -16,7 +16,6 @@ from hibnn.runs.experiment import Experiment
 from hibnn.sweeps.sweep import Outcome
 from hibnn.visible import visible
 
-
 CERTAIN = 60.0
 """Seconds of expected work after which the time that it took says how far expectations are off."""
 
@@ -82,9 +81,7 @@ class SweepDisplay:
 
 
 @contextmanager
-def open_sweep_display(
-    total: int, workers: int, costs: Mapping[str, float] | None = None
-) -> Iterator[SweepDisplay]:
+def open_sweep_display(total: int, workers: int, costs: Mapping[str, float] | None = None) -> Iterator[SweepDisplay]:
     """The display that suits where standard error goes."""
     console = Console(stderr=True)
     display = SweepDisplay(console, total, workers, costs)

@@ -30,7 +30,7 @@ def append_line(path: Path, value: dict[str, Any]) -> None:
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The JSON objects of a file, line by line; what is torn, or no object, is passed over, and the file may be absent."""
+    """The JSON objects of a file, line by line; what is torn or no object is passed over. The file may be absent."""
     try:
         content = read_bounded(path)
     except FileNotFoundError:

@@ -11,7 +11,8 @@ from pathlib import Path
 from hibnn.errors import UserError
 from hibnn.files.atomic import write_json
 from hibnn.files.reading import read_object
-from hibnn.reproduce.recording import Extras, extras_of
+from hibnn.reproduce.catalogue import Piece
+from hibnn.reproduce.recording import Pruning, read_outs_of
 from hibnn.reproduce.records import Recorded
 from hibnn.runs.experiment import Experiment
 from hibnn.runs.record import finite
@@ -21,7 +22,7 @@ FILE = "estimates.json"
 RANKINGS = 2
 
 
-def kind_of(experiment: Experiment) -> str:
+def kind_of(experiment: Experiment, pruned: bool) -> str:
     """What decides the time of a run, in words."""
     sizes = [(size.train, size.test, size.inputs, size.classes) for size in task_sizes(experiment)]
     same = len(set(sizes)) == 1
@@ -29,7 +30,7 @@ def kind_of(experiment: Experiment) -> str:
     options = experiment.options
     variant = getattr(options, "size", "")
     words = (experiment.method, tasks, f"widths {list(options.widths)}", f"epochs {options.epochs}", str(variant))
-    return ", ".join(filter(None, words))
+    return ", ".join(filter(None, (*words, "pruned" if pruned else "")))
 
 
 class Costs:
@@ -41,38 +42,39 @@ class Costs:
         self.recorded: dict[str, list[float]] = {}
         for record in records:
             with suppress(UserError):  # of a method or an option that this version does not have
-                kind = kind_of(Experiment.from_json(record.experiment))
+                kind = kind_of(Experiment.from_json(record.experiment), "pruning" in record.line)
                 self.recorded.setdefault(kind, []).append(record.cpu_seconds)
 
-    def seconds(self, experiment: Experiment) -> float | None:
+    def seconds(self, piece: Piece) -> float | None:
         """What a run should take, or None if its kind is not known."""
-        kind = kind_of(experiment)
+        kind = kind_of(piece.experiment, piece.pruned)
         if kind in self.recorded:
             return sum(self.recorded[kind]) / len(self.recorded[kind])
         return self.measured.get(kind)
 
     def learn(
         self,
-        experiments: Iterable[Experiment],
-        draws: int,
+        pieces: Iterable[Piece],
+        pruning: Pruning,
         track: Callable[[list[str]], Iterable[str]] = iter,
     ) -> None:
         """Measure one run of every kind that is not known, and remember what came out."""
-        unknown = {kind_of(run): run for run in experiments if self.seconds(run) is None}
+        unknown = {kind_of(each.experiment, each.pruned): each for each in pieces if self.seconds(each) is None}
         for kind in track(list(unknown)):
-            self.measured[kind] = round(estimated(unknown[kind], extras_of(unknown[kind], draws)), 1)
+            piece = unknown[kind]
+            self.measured[kind] = round(estimated(piece.experiment, pruning if piece.pruned else None), 1)
             write_json(self.path, dict(sorted(self.measured.items())))
 
 
-def estimated(experiment: Experiment, extras: Extras) -> float:
+def estimated(experiment: Experiment, pruning: Pruning | None) -> float:
     """Seconds of a run with what is measured of its model afterwards.
 
     A run of T tasks is evaluated on T (T + 1) / 2 of them, and a read-out asks T heads about T tasks.
     """
     cost = measure(experiment)
     draws = getattr(experiment.options, "prediction_draws", None) or 1
-    pruning = 0 if extras.draws is None else RANKINGS * len(extras.percentages) * max(1.0, extras.draws / draws)
-    return cost.training + cost.evaluation * (1 + 2 * len(extras.read_outs) + pruning)
+    points = 0.0 if pruning is None else RANKINGS * len(pruning.percentages) * max(1.0, pruning.draws / draws)
+    return cost.training + cost.evaluation * (1 + 2 * len(read_outs_of(experiment)) + points)
 
 
 def _read(path: Path) -> dict[str, float]:

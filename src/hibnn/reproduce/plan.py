@@ -48,7 +48,7 @@ def in_order(pieces: Iterable[Piece], costs: Costs) -> list[Piece]:
     """Pieces as they are run; a kind of unknown cost comes last."""
 
     def rank(piece: Piece) -> tuple[bool, float]:
-        seconds = costs.seconds(piece.experiment)
+        seconds = costs.seconds(piece)
         return seconds is None, (seconds or 0.0) * (1 + piece.experiment.seed)
 
     return sorted(pieces, key=rank)
@@ -63,7 +63,7 @@ def standings(
     for entry in entries:
         own = [piece for piece in whole if entry.name in piece.entries]
         waiting = missing(own, known)
-        seconds = [costs.seconds(piece.experiment) for piece in waiting]
+        seconds = [costs.seconds(piece) for piece in waiting]
         known_seconds = sum(value for value in seconds if value is not None)
         found.append(Standing(entry, len(own) - len(waiting), len(waiting), known_seconds, seconds.count(None)))
     return found

@@ -1,8 +1,8 @@
 """From the folder of a finished run to its line: what else is measured of the model, and what is kept of it.
 
-The domain and class scenarios are read out of runs of the task scenario wherever the model is the same, that is where a
-method keeps a head a task: one head is chosen for a whole test set by its entropy, as in the paper. Networks of one task
-with Gaussian weights are pruned by |mu| and by |mu| / sigma.
+The domain and class scenarios are read out of runs of the task scenario wherever the model is the same, that is where
+a method keeps a head a task: one head is chosen for a whole test set by its entropy, as in the paper. Networks that are
+to be pruned lose weights by |mu| and by |mu| / sigma.
 """
 
 import json
@@ -36,32 +36,31 @@ DIGITS = 6
 
 
 @dataclass(frozen=True)
-class Extras:
-    """What is measured of a finished model besides its own result."""
+class Pruning:
+    """How a network is pruned: posterior draws of a prediction (50 in the paper), and percentages.
 
-    read_outs: tuple[Scenario, ...] = ()
-    draws: int | None = None
-    """posterior draws of a pruning study; None: it is not pruned"""
-    percentages: tuple[float, ...] = GRID
+    These are half of the paper's 33, every other one: 0, 60 to 90 by 10, 95, and from there to 99.8 by 0.4.
+    """
+
+    draws: int = 50
+    percentages: tuple[float, ...] = (0.0, 60.0, 70.0, 80.0, 90.0, 95.0, *GRID[10::2])
 
 
-def extras_of(experiment: Experiment, draws: int) -> Extras:
-    """The scenarios that the same model can serve, and whether it is pruned, with so many draws."""
+def read_outs_of(experiment: Experiment) -> tuple[Scenario, ...]:
+    """The other scenarios that the same model can serve."""
     method, entry = find_method(experiment.method), find_benchmark(experiment.dataset)
-    tasks = entry.count(experiment.tasks)
-    if tasks == 1:
-        return Extras(draws=draws if method.prunable else None)
-    if experiment.scenario is not Scenario.TASK or method.prefers_single_head:
-        return Extras()
+    single = entry.count(experiment.tasks) == 1 or method.prefers_single_head
+    if single or experiment.scenario is not Scenario.TASK:
+        return ()
     # where every task has the same classes, the domain scenario has one head for all and is a run of its own
-    return Extras((Scenario.CLASS,) if entry.same_classes else (Scenario.DOMAIN, Scenario.CLASS))
+    return (Scenario.CLASS,) if entry.same_classes else (Scenario.DOMAIN, Scenario.CLASS)
 
 
-def line_of(experiment: Experiment, run: RunRecord, regime: str, extras: Extras) -> dict[str, Any]:
+def line_of(experiment: Experiment, run: RunRecord, regime: str, pruning: Pruning | None) -> dict[str, Any]:
     """The record of a finished run."""
     start, result = time.process_time(), run.result or {}
-    read_outs = [_read_out(run.folder, scenario) for scenario in extras.read_outs]
-    study = None if extras.draws is None else prune_run(run.folder, percentages=extras.percentages, draws=extras.draws)
+    read_outs = [_read_out(run.folder, scenario) for scenario in read_outs_of(experiment)]
+    study = pruning and prune_run(run.folder, percentages=pruning.percentages, draws=pruning.draws)
     line = {
         "digest": experiment.digest,
         "experiment": content_of(experiment),

@@ -1,4 +1,4 @@
-"""Compact records of runs: one line of JSON each, in the repository, so that any machine can go on where another stopped.
+"""Compact records of runs, a line of JSON each: any machine can go on where another stopped.
 
     experiment   what was run, with every option            read_outs   the same model judged in the other scenarios
     digest       the hash of the experiment                 structure   active neurons and sticks by task and layer
@@ -14,14 +14,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hibnn.errors import UserError
 from hibnn.files.lines import append_line, read_lines
-from hibnn.reproduce.structures import unpacked
+from hibnn.reproduce.structures import always_on, unpacked
 from hibnn.runs.record import RunRecord, finite, is_share
 from hibnn.runs.setting import setting_of
 from hibnn.runs.status import Status
+
+if TYPE_CHECKING:
+    import numpy as np
 
 FORMAT = 1
 OBJECTS = ("experiment", "result", "cpu")
@@ -105,10 +108,19 @@ class Recorded:
         kept = self.line.get("pruning")
         if not kept:
             return {}
-        curves = [{"removed": [round(p * kept["weights"] / 100) for p in c["percentages"]], **c} for c in kept["curves"]]
+        weights = kept["weights"]
+        curves = [{"removed": [round(p * weights / 100) for p in c["percentages"]], **c} for c in kept["curves"]]
         same = {name: self.experiment[name] for name in ("method", "dataset", "scenario", "seed")}
         rest = {"evaluated_on": self.experiment["evaluate_on"], "experiment": self.digest, "widths": self.widths}
-        return {**same, **rest, "weights": kept["weights"], "draws": kept.get("draws"), "curves": curves}
+        return {**same, **rest, "weights": weights, "draws": kept.get("draws"), "curves": curves}
+
+    @property
+    def structure(self) -> "dict[str, np.ndarray]":
+        """Active neurons and sticks; where all neurons of a task are always on, every example has them all."""
+        kept = unpacked(self.line.get("structure", {}))
+        if any(name.endswith(".active") for name in kept):
+            return kept
+        return kept | always_on(self.result.get("active_units_per_task") or [])
 
     @property
     def widths(self) -> list[int]:
@@ -116,18 +128,23 @@ class Recorded:
         return list(self.options.get("hidden") or [self.options["width"]] * self.options["depth"])
 
     def numbers(self, scenario: str) -> dict[str, Any] | None:
-        """What came out in a scenario: the run's own result, or what the same model was read out as; None if neither."""
+        """What came out in a scenario: the run's own result, or a read-out of the same model; None if neither."""
         if scenario == self.scenario:
             return self.result
         return next((numbers for numbers in self.read_outs if numbers.get("scenario") == scenario), None)
 
     def as_run(self) -> RunRecord:
-        """The same as the rest of the package reads runs, so that its figures and pages can be made of records."""
+        """The same as the rest of the package reads runs, so that its figures can be made of records.
+
+        Seconds are those of the processor.
+        """
         config = self.experiment | {"experiment": self.digest, "changed": self.line.get("changed", {})}
         place = Path(self.regime) / f"{self.method}-{self.dataset}-{self.scenario}-s{self.seed}-{self.digest[:8]}"
-        run = RunRecord(place, config, self.result | {"experiment": self.digest}, Status.DONE)
+        result = self.result | {"experiment": self.digest, "seconds": self.cpu.get("training")}
+        result |= {"seconds_per_task": self.result.get("cpu_seconds_per_task")}
+        run = RunRecord(place, config, result, Status.DONE)
         vars(run).update(setting=self.setting, read_outs=tuple(self.read_outs), predictions={}, metrics=[])
-        vars(run).update(structure=unpacked(self.line.get("structure", {})), pruning=self.pruning)
+        vars(run).update(structure=self.structure, pruning=self.pruning)
         vars(run).update(environment={"hibnn": self.line.get("version"), "commit": self.line.get("commit")})
         return run
 

@@ -1,10 +1,10 @@
 """Active neurons and sticks of a run, small enough for a line: what the figures of structure need, and nothing else.
 
-    active    how many neurons each example has active: a count for each number that occurs (nothing is lost)
-    alpha     a_k of the sticks: 21 quantiles, from the least to the greatest, which a box plot shows as it is
+active    how many neurons each example has active: a count for each number that occurs (nothing is lost)
+alpha     a_k of the sticks: 21 quantiles, from the least to the greatest, which a box plot shows as it is
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -37,4 +37,15 @@ def unpacked(kept: Mapping[str, Any]) -> "dict[str, np.ndarray]":
     found: dict[str, np.ndarray] = {}
     for name, value in kept.items():
         found[name] = np.repeat(*map(np.array, value)) if name.endswith(".active") else np.array(value)
+    return found
+
+
+def always_on(units: Sequence[Sequence[float] | None]) -> "dict[str, np.ndarray]":
+    """The same from the neurons of each layer after each task, if a method has any."""
+    import numpy as np
+
+    found: dict[str, np.ndarray] = {}
+    for task, layers in enumerate(units):
+        for layer, count in enumerate(layers or ()):
+            found[f"task{task}.layer{layer}.active"] = np.array([round(count)])
     return found
