@@ -44,7 +44,7 @@ def read_bars(folder: Path) -> dict[int, Bars]:
         if all(finite(line.get(name)) is not None for name in NUMBERS):
             commit = str(line.get("commit") or "")[:8]
             version = f"{line.get('version')}+{commit}" if commit else str(line.get("version"))
-            found[line["seed"]] = Bars(*(line[name] for name in NUMBERS), version)
+            found[line["seed"]] = Bars(**{name: line[name] for name in NUMBERS}, version=version)
     return found
 
 

@@ -6,10 +6,10 @@ not more than two points below.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from hibnn.report.tables.published import published
 from hibnn.reproduce.cells import AnyCell, Book, Cell, Widths
-from hibnn.reproduce.records import Recorded
 from hibnn.reproduce.tables import (
     SPLITS,
     STUDIED,
@@ -46,7 +46,7 @@ class Claim:
 
 def over_widths(book: Book) -> Finding:
     """IBNN above VCL's median wherever the paper has it so."""
-    places = [place for place in published("mnist") if place[2] == "ibnn" and _paper_claims(place[:2])]
+    places = [place for place in published("mnist") if place[2] == "ibnn" and _paper_claims(*place[:2])]
     return _above(book, [(dataset, scenario, ("vcl",)) for dataset, scenario, _ in places])
 
 
@@ -194,13 +194,13 @@ def hierarchy_is_regular(book: Book) -> Finding:
 
 def small_networks_underfit(book: Book) -> Finding:
     """VCL of width 400 above VCL of width 50 on tasks of increasing difficulty."""
-    cells = [book.cell("vcl", "difficulty", "task", depth=2, width=width) for width in (400, 50)]
-    return judged([_case("width 400 over 50", *cells)], [run for cell in cells for run in cell.records])
+    large, small = (book.cell("vcl", "difficulty", "task", depth=2, width=width) for width in (400, 50))
+    return judged([_case("width 400 over 50", large, small)], [*large.records, *small.records])
 
 
 def takes_longer(book: Book) -> Finding:
     """The IBNN's processor time of a task above VCL's."""
-    words = {"tasks": 1, "width": 100, "epochs": 15}
+    words: dict[str, Any] = {"tasks": 1, "width": 100, "epochs": 15}
     cells = [book.cell(method, "permuted-mnist", "task", **words) for method in ("ibnn", "vcl")]
     spent = [{run.seed: run.cpu["training"] for run in cell.records} for cell in cells]
     return judged([Case("seconds more", difference(*spent))], [run for cell in cells for run in cell.records])
@@ -227,10 +227,10 @@ CLAIMS = (
 )
 
 
-def _paper_claims(place: tuple[str, ...]) -> bool:
+def _paper_claims(dataset: str, scenario: str) -> bool:
     """Whether the paper's own IBNN is above its VCL's median."""
     table = published("mnist")
-    return float(table[(*place, "ibnn")]["mean"]) > float(table[(*place, "vcl")]["median"])
+    return float(table[dataset, scenario, "ibnn"]["mean"]) > float(table[dataset, scenario, "vcl"]["median"])
 
 
 def _above(book: Book, places: Sequence[tuple[str, str, Sequence[str]]], least: float = 0.0) -> Finding:
@@ -248,9 +248,9 @@ def _above(book: Book, places: Sequence[tuple[str, str, Sequence[str]]], least: 
 def _den(book: Book, first: str, second: str, places: Sequence[tuple[str, str]], least: float = 0.0) -> Finding:
     cases, runs = [], []
     for dataset, scenario in places:
-        cells = [den_cell(book, method, dataset, scenario) for method in (first, second)]
-        cases.append(_case(place_title(dataset, scenario), *cells, least))
-        runs += [run for cell in cells for run in cell.records]
+        ours, theirs = (den_cell(book, method, dataset, scenario) for method in (first, second))
+        cases.append(_case(place_title(dataset, scenario), ours, theirs, least))
+        runs += [*ours.records, *theirs.records]
     return judged(cases, runs)
 
 
@@ -300,8 +300,3 @@ def _unevenness(cell: AnyCell) -> dict[int, float]:
         if layers and min(layers) > 0:
             found[run.seed] = max(layers) / min(layers)
     return found
-
-
-def runs_of(findings: Sequence[Finding]) -> list[Recorded]:
-    """The runs behind some findings, each once."""
-    return list({run.digest: run for finding in findings for run in finding.records}.values())

@@ -15,9 +15,9 @@ HEADER = "| claim | where | verdict | numbers | made by |\n|---|---|---|---|---|
 INTRODUCTION = (
     "Written by `hibnn reproduce` from `records/`; do not edit. Numbers are points of accuracy in percent unless they\n"
     "say otherwise: the mean difference over shared seeds, and in brackets the half width of its 95 % interval\n"
-    "(Student's t). A case holds if the interval lies on the claimed side of zero; (open) marks a mean on that side whose\n"
-    f"interval reaches over, ✗ one on the other side. Comparable means not more than {COMPARABLE:g} points below. A claim\n"
-    "is reproduced if every case that was run holds, partly if some do; a single seed decides nothing. *Paper's\n"
+    "(Student's t). A case holds if the interval lies on the claimed side of zero; (open) marks a mean on that side\n"
+    f"whose interval reaches over, ✗ one on the other side. Comparable means at most {COMPARABLE:g} points below. A\n"
+    "claim is reproduced if every case that was run holds, partly if some do; a single seed decides nothing. *Paper's\n"
     "settings* repeats the question to the runs of `paper-regime.toml`."
 )
 

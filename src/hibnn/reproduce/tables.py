@@ -4,6 +4,7 @@ Every row says which version made it, and by marks what differs from the paper (
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from hibnn.report.tables.published import published, published_text
 from hibnn.report.tables.table import Table
@@ -28,9 +29,10 @@ SCENARIOS = {"task": "CL1", "domain": "CL2", "class": "CL3"}
 SPLITS = ("split-mnist", "split-mnist-noise", "split-mnist-images")
 COMMON = (
     "Accuracy in % on the test sets after the last task, mean ± standard error over seeds; with several widths the\n"
-    "median over widths of the mean over seeds, ± the standard error of each seed's median, and in brackets the largest\n"
-    "and the smallest mean. Where a method keeps a head a task, CL2 and CL3 are read out of the models of CL1, with one\n"
-    "head for a whole test set, as in the paper. CPU s: processor time of training a run. Written by `hibnn reproduce`."
+    "median over widths of the mean over seeds, ± the standard error of each seed's median, and in brackets the\n"
+    "largest and the smallest mean. Where a method keeps a head a task, CL2 and CL3 are read out of the models of\n"
+    "CL1, with one head for a whole test set, as in the paper. CPU s: processor time of training a run. Written by\n"
+    "`hibnn reproduce`."
 )
 HEADER = ("row", "method", "paper", "ours", "seeds", "neurons after each task", "CPU s", "made by", "differs")
 
@@ -75,7 +77,7 @@ def difficulty_cell(book: Book, method: str, scenario: str) -> AnyCell:
     """A cell of Table 2."""
     if method == "vcl":
         return book.widths("vcl", "difficulty", scenario, (50, 100, 400), depth=2)
-    grown = {"child_alpha_step": 1.0, "timestamps": "auto"} if method == "hibnn" else {"depth": 2}
+    grown: dict[str, Any] = {"child_alpha_step": 1.0, "timestamps": "auto"} if method == "hibnn" else {"depth": 2}
     return book.cell(method, "difficulty", scenario, **grown)
 
 

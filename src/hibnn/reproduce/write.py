@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from hibnn.files.atomic import atomic_write
 from hibnn.report.tables.table import Table, markdown
@@ -86,7 +87,7 @@ def _sticks(book: Book) -> list[Recorded]:
 
 
 def _times(book: Book) -> list[Recorded]:
-    words = {"tasks": 1, "width": 100, "epochs": 15}
+    words: dict[str, Any] = {"tasks": 1, "width": 100, "epochs": 15}
     cells = (book.cell(method, "permuted-mnist", "task", **words) for method in ("vcl", "ibnn"))
     return [run for cell in cells for run in cell.records]
 
