@@ -29,9 +29,9 @@ def line_with(acc: float, seed: int = 0, regime: str = "default", made: str = "2
     return line | ({"pruning": pruning} if pruning else {})
 
 
-def record(acc: float, seed: int = 0, **more) -> Recorded:
+def record(acc: float, seed: int = 0, regime: str = "default", **more) -> Recorded:
     """The same, read."""
-    return Recorded(line_with(acc, seed, **more))
+    return Recorded(line_with(acc, seed, regime, **more))
 
 
 def write_records(folder: Path, records) -> Path:

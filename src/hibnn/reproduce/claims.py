@@ -88,8 +88,9 @@ def few_widths_win(book: Book) -> Finding:
     known = {width: each for width, each in found.items() if each is not None}
     winners = [width for width, each in known.items() if each.low > 0]
     allowed = len(known) // 4
-    cases = [Case(f"widths above the IBNN: {winners or 'none'} of {len(known)}; {allowed} allowed, margin",
-                  Difference(float(allowed - len(winners)), 0.0, ours.seeds) if known else None)]  # fmt: skip
+    margin = Difference(float(allowed - len(winners)), 0.0, ours.seeds) if known else None
+    words = f"widths above the IBNN: {winners or 'none'} of {len(known)}; {allowed} allowed, margin"
+    cases = [Case(words, margin, least=-0.5)]
     return judged(cases, [*ours.records, *(run for cell in study.values() for run in cell.records)])
 
 

@@ -72,8 +72,9 @@ def estimated(experiment: Experiment, pruning: Pruning | None) -> float:
     A run of T tasks is evaluated on T (T + 1) / 2 of them, and a read-out asks T heads about T tasks.
     """
     cost = measure(experiment)
-    draws = getattr(experiment.options, "prediction_draws", None) or 1
-    points = 0.0 if pruning is None else RANKINGS * len(pruning.percentages) * max(1.0, pruning.draws / draws)
+    draws = getattr(experiment.options, "prediction_draws", None)  # a method without any predicts from its means
+    each = 1.0 if pruning is None or not draws else pruning.draws / draws
+    points = 0.0 if pruning is None else RANKINGS * len(pruning.percentages) * each
     return cost.training + cost.evaluation * (1 + 2 * len(read_outs_of(experiment)) + points)
 
 

@@ -72,7 +72,7 @@ class Case:
         """True, False, or None where it is open or not run."""
         if self.found is None:
             return None
-        if self.found.low > self.least or (self.found.half_width == 0 and self.found.mean >= self.least):
+        if self.found.low > self.least:
             return True
         return None if self.found.mean > self.least else False
 
