@@ -12,7 +12,9 @@ def line_with(acc: float, seed: int = 0, regime: str = "default", made: str = "2
     """The line of a run that came to an accuracy; `read_outs` are accuracies by scenario."""
     pruning = changes.pop("pruning", None)
     experiment = experiment_of(seed, **changes)
-    others = [{"scenario": scenario, "granularity": "task", "acc": value} for scenario, value in dict(read_outs).items()]
+    others = [
+        {"scenario": scenario, "granularity": "task", "acc": value} for scenario, value in dict(read_outs).items()
+    ]
     line = {
         "format": 1,
         "digest": experiment.digest,

@@ -1,7 +1,7 @@
 import pytest
-from recorded import record
 
 from hibnn.reproduce.cells import Book, cpu_text, neurons_text
+from recorded import record
 
 MNIST = {"dataset": "split-mnist"}
 

@@ -1,7 +1,6 @@
 import random
 
 import pytest
-from recorded import record
 
 from hibnn.report.tables.published import published
 from hibnn.reproduce.bars import Bars
@@ -9,6 +8,7 @@ from hibnn.reproduce.cells import Book
 from hibnn.reproduce.claims import CLAIMS
 from hibnn.reproduce.pruning_claims import PRUNING_CLAIMS, counts_features
 from hibnn.reproduce.verdicts import Verdict
+from recorded import record
 
 WIDTHS = (10, 50, 100, 400)
 SCENARIOS = ("task", "domain", "class")
@@ -139,7 +139,9 @@ def difficulty(method, acc, units, **options):
     names = {"method": method, "dataset": "difficulty"} | options
     found = []
     for seed in SEEDS:
-        run = record(acc + jitter(seed, method), seed, read_outs={"domain": acc + jitter(seed, "domain", method)}, **names)
+        run = record(
+            acc + jitter(seed, method), seed, read_outs={"domain": acc + jitter(seed, "domain", method)}, **names
+        )
         run.line["result"]["active_units_per_task"] = [[layer + jitter(seed, method) for layer in units]] * 6
         found.append(run)
     return found

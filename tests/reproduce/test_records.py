@@ -1,7 +1,6 @@
 import json
 
 import numpy as np
-from recorded import line_with, record, write_records
 
 from hibnn.evaluation.pruning.study import from_json
 from hibnn.reproduce.plan import current
@@ -9,6 +8,7 @@ from hibnn.reproduce.records import Recorded, file_of, read_records, versions
 from hibnn.reproduce.structures import packed, unpacked
 from hibnn.runs.experiment import Experiment
 from hibnn.runs.groups import group_by_setting
+from recorded import line_with, record, write_records
 
 PRUNING = {
     "weights": 1000,

@@ -2,8 +2,8 @@ import json
 from pathlib import Path
 
 import pytest
-from folders import experiment_of
 
+from folders import experiment_of
 from hibnn.reproduce import work
 from hibnn.reproduce.catalogue import Piece
 from hibnn.reproduce.recording import Pruning, read_outs_of

@@ -152,11 +152,11 @@ def mean(values: Iterable[float]) -> float | None:
     return statistics.mean(known) if known else None
 
 
-def mean_text(values: Iterable[float], digits: int = 2) -> str:
-    """Mean ± standard error; one value has no error."""
+def mean_text(values: Iterable[float], digits: int = 2, none: str = "not run yet") -> str:
+    """Mean ± standard error; one value has no error, and of no value another word is said."""
     known = list(values)
     if not known:
-        return "not run yet"
+        return none
     middle, error = mean_and_error(known)
     return f"{middle:.{digits}f}" if error is None else f"{middle:.{digits}f} ± {error:.{digits}f}"
 

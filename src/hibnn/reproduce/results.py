@@ -17,8 +17,9 @@ INTRODUCTION = (
     "say otherwise: the mean difference over shared seeds, and in brackets the half width of its 95 % interval\n"
     "(Student's t). A case holds if the interval lies on the claimed side of zero; (open) marks a mean on that side\n"
     f"whose interval reaches over, ✗ one on the other side. Comparable means at most {COMPARABLE:g} points below. A\n"
-    "claim is reproduced if every case that was run holds, partly if some do; a single seed decides nothing. *Paper's\n"
-    "settings* repeats the question to the runs of `paper-regime.toml`."
+    "claim is reproduced if every case that was run holds, partly if some do; so far where\n"
+    "others were not run. A single seed decides nothing. *Paper's settings* repeats the question to the runs of\n"
+    "`paper-regime.toml`."
 )
 
 
@@ -51,5 +52,5 @@ def _lines(claim: Claim, finding: Finding, book: Book) -> list[str]:
 
 
 def _line(sentence: str, place: str, finding: Finding, made: str) -> str:
-    cells = (sentence, place, f"**{finding.verdict}**", finding.numbers, made)
+    cells = (sentence, place, f"**{finding.words}**", finding.numbers, made)
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -27,6 +27,8 @@ SHORT = {
 }
 SCENARIOS = {"task": "CL1", "domain": "CL2", "class": "CL3"}
 SPLITS = ("split-mnist", "split-mnist-noise", "split-mnist-images")
+TASKS = 5
+"""Of permuted and of split MNIST."""
 COMMON = (
     "Accuracy in % on the test sets after the last task, mean ± standard error over seeds; with several widths the\n"
     "median over widths of the mean over seeds, ± the standard error of each seed's median, and in brackets the\n"
@@ -149,9 +151,10 @@ def task_accuracies(book: Book) -> Table:
         for name, cell in ({"IBNN": book.cell("ibnn", dataset, "task")} | cells).items():
             last = [record.result["accuracy_matrix"][-1] for record in cell.records]
             tasks = [mean_text([100 * value for value in values]) for values in zip(*last, strict=True)]
-            cells_text = tasks or ["not run yet"] * 5
-            rows.append((place_title(dataset, "task"), name, *cells_text[:5], str(cell.seeds), version_text(cell)))
-    header = ("row", "method", *(f"task {number}" for number in range(1, 6)), "seeds", "made by")
+            none = "-" if tasks else "not run yet"
+            shown = [*tasks, *[none] * TASKS][:TASKS]
+            rows.append((place_title(dataset, "task"), name, *shown, str(cell.seeds), version_text(cell)))
+    header = ("row", "method", *(f"task {number + 1}" for number in range(TASKS)), "seeds", "made by")
     return Table("Accuracies task by task", COMMON, header, tuple(rows), tuple(range(0, len(rows), 5)))
 
 
@@ -160,7 +163,9 @@ def pruning(book: Book) -> Table:
     rows = []
     for (dataset, method, depth), cell in pruned_cells(book):
         for ranking in RANKINGS:
-            curves = [mean_text(curve_values(cell, ranking, percent)) for percent in (0.0, 90.0, 95.0, 98.2, 99.0)]
+            none = "-" if cell.records else "not run yet"
+            shown = (curve_values(cell, ranking, percent) for percent in (0.0, 90.0, 95.0, 98.2, 99.0))
+            curves = [mean_text(values, none=none) for values in shown]
             counts = (sparsity_text(cell, ranking), str(cell.seeds), version_text(cell))
             rows.append((dataset, title(method), str(depth), WHOLE[ranking], *curves, *counts,
                          differences(method, dataset, "task", pruned=True)))  # fmt: skip
@@ -249,7 +254,8 @@ def with_notes(table: Table) -> str:
 
 def recorded_rows(table: Table) -> Iterable[tuple[str, ...]]:
     """The rows of which anything was recorded."""
-    return (cells for cells in table.rows if "not run yet" not in cells)
+    made_by = table.header.index("made by")
+    return (cells for cells in table.rows if cells[made_by] != "-")
 
 
 def _variant(dataset: str, scenario: str, method: str, cell: Cell, name: str) -> tuple[str, ...]:

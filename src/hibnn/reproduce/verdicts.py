@@ -85,11 +85,19 @@ class Case:
 
 @dataclass(frozen=True)
 class Finding:
-    """What our numbers say of a claim: the verdict, the numbers in words, and the runs behind them."""
+    """What our numbers say of a claim: the verdict, the numbers in words, and the runs behind them.
+
+    `whole` is false where some of its cases were not run: the verdict is one so far.
+    """
 
     verdict: Verdict
     numbers: str
     records: tuple[Recorded, ...] = ()
+    whole: bool = True
+
+    @property
+    def words(self) -> str:
+        return str(self.verdict) if self.whole else f"{self.verdict} so far"
 
 
 def judged(cases: Iterable[Case], records: Iterable[Recorded] = (), note: str = "") -> Finding:
@@ -103,4 +111,4 @@ def judged(cases: Iterable[Case], records: Iterable[Recorded] = (), note: str = 
     verdict = Verdict.REPRODUCED if holding == len(run) else Verdict.PARTLY if holding else Verdict.NOT
     missing = f", {len(listed) - len(run)} not run yet" if len(run) < len(listed) else ""
     words = f"{holding} of {len(run)} hold{missing}: " + "; ".join(map(str, run))
-    return Finding(verdict, f"{words}. {note}".strip() if note else words, tuple(records))
+    return Finding(verdict, f"{words}. {note}" if note else words, tuple(records), len(run) == len(listed))
