@@ -82,6 +82,20 @@ def test_a_constant_label_needs_no_neuron_and_its_answer_is_the_constant():
     assert min(learner.active_units()) > 0
 
 
+@pytest.mark.parametrize("method", ["ibnn", "hibnn"])
+def test_a_task_that_comes_again_under_another_head_needs_no_fresh_neuron(method):
+    benchmark = small_benchmark()
+    learner = small_learner(method, benchmark, epochs=20, hidden=(20, 14))
+    first = benchmark.tasks[0]
+    learn(learner, first)
+    before, answers = learner.active_units(), probabilities(learner, benchmark)
+    learn(learner, first)
+    assert learner.active_units() == before
+    assert min(before) > 0
+    again = learner.predict(first.test.load().x, 1, torch.Generator().manual_seed(5)).probabilities
+    assert (again.argmax(1) == answers.argmax(1)).float().mean() > 0.95
+
+
 def test_heads_begin_at_the_log_frequencies_of_their_classes():
     learner = small_learner("ibnn", small_benchmark(), **SMALL)
     y = np.array([0] * 89 + [1] * 9)

@@ -4,7 +4,7 @@ A task is offered K fresh neurons in each layer, and its epochs have three parts
 
     explore   sticks of an Indian buffet switch the fresh neurons on; a tenth of the rows is held out
     cut       the masks come off; at every epoch held-out rows say how few of the fresh neurons suffice (`evidence`),
-              and the others are dropped
+              and the others are dropped; all of them, where a head on the neurons of earlier tasks does as well
     settle    the size stands, and the held-out rows are learned too
 
 A layer that keeps all it was offered is offered as many again. What a task keeps is always on, for later tasks too:
@@ -23,7 +23,7 @@ from torch import Tensor
 from hibnn.errors import UserError
 from hibnn.learners.base import Setting, State
 from hibnn.learners.bayes_options import BuffetOptions
-from hibnn.learners.evidence import contributions, held_out_curve
+from hibnn.learners.evidence import contributions, held_out_curve, is_near, known_losses, refit_head
 from hibnn.learners.sequential_bayes import SequentialBayes
 from hibnn.learners.training import minibatches
 from hibnn.nn.layers.ibp import NeuronMask
@@ -128,6 +128,8 @@ class SizedBayes(SequentialBayes):
             take_masks_off(network)
             self.offered, self.optimiser = [], self.without_sticks()
         rows = self.held_out()
+        if number >= self.settled:
+            self.drop_fresh_if_needless(rows)
         for layer in reversed(range(len(self.kept))):
             self.cut_layer(layer, self.x[rows], self.y[rows], last=number >= self.settled)
         fresh = [width - kept for width, kept in zip(network.widths, self.kept, strict=True)]
@@ -170,6 +172,18 @@ class SizedBayes(SequentialBayes):
             keep_units(network, every, self.optimiser)
         if layer not in self.curves:
             self.curves[layer] = torch.stack([torch.tensor(curve.sizes, dtype=torch.float32), curve.means.cpu()])
+
+    def drop_fresh_if_needless(self, rows: Tensor) -> None:
+        """Drop all fresh neurons where a head on the known ones alone does as well, as in a task that comes again."""
+        network, head = self.bayesian, self.task
+        if self.setting.layout is not Layout.MULTI or self.best is None or 0 in self.kept:
+            return
+        learned = self.learned(0)
+        means = refit_head(network, self.x[learned], self.y[learned], head, self.likelihood, self.kept)
+        losses = known_losses(network, self.x[rows], self.y[rows], head, self.likelihood, self.kept, means)
+        if is_near(losses, self.best, len(self.kept) * self.sized.size_tolerance):
+            keep_units(network, [torch.arange(kept, device=rows.device) for kept in self.kept], self.optimiser)
+            network.heads_of(head)[0].mean.data = means
 
     def held_out(self) -> Tensor:
         """The numbers of the rows that size the layers."""
