@@ -17,11 +17,14 @@ from collections.abc import Sequence
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.nn.functional import linear, one_hot
+from torch.nn.functional import one_hot
 from torch.nn.utils.rnn import pad_sequence
 
 from hibnn.nn.layout import Layout
 from hibnn.nn.networks.mlp import MLP
+
+WIDE = 200
+"""From so many units on the product of inputs and derivatives is faster in this order than in the other."""
 
 
 class MemoryGradients:
@@ -43,27 +46,25 @@ class MemoryGradients:
         """G at the weights as they are, with columns in the order of `flat`; the next call writes over it."""
         layers = self.layers()
         weight, bias = self.heads()
-        # outputs before rows: a softmax over so few numbers is slow where they are neighbours in memory
-        probabilities = torch.baddbmm(bias[..., None], weight, layers[-1].mT).softmax(1)
-        delta = (probabilities.mul_(self.weights).sub_(self.targets)).mT
+        delta = torch.baddbmm(bias[..., None], weight, layers[-1]).softmax(1).mul_(self.weights).sub_(self.targets)
         blocks = self.blocks()
         depth = len(self.mlp.body)
-        self.write_heads(blocks[2 * depth :], layers[-1].mT @ delta, delta.sum(1))
+        self.write_heads(blocks[2 * depth :], layers[-1] @ delta.mT, delta.sum(2))
         for number in reversed(range(depth)):
-            delta = (delta @ weight).mul_(layers[number].sign_())
-            blocks[2 * number + 1].copy_(delta.sum(1))
+            delta = (weight.mT @ delta).mul_(layers[number].sign_())
+            blocks[2 * number + 1].copy_(delta.sum(2))
             if number > 0:
-                blocks[2 * number].copy_(layers[number - 1].mT @ delta)
+                blocks[2 * number].copy_(layers[number - 1] @ delta.mT)
                 weight = self.parameters[2 * number]
         self.inputs.write_gradient(blocks[0], delta)
         return self.gradients
 
-    def layers(self) -> list[Float[Tensor, "memories rows units"]]:
-        """The hidden layers."""
+    def layers(self) -> list[Float[Tensor, "memories units rows"]]:
+        """The hidden layers; units before rows, because BLAS is slow with narrow matrices the other way round."""
         weight, bias, *above = self.parameters[: 2 * len(self.mlp.body)]
         layers = [self.inputs.product(weight, bias).relu_()]
         for weight, bias in zip(above[::2], above[1::2], strict=True):
-            layers.append(linear(layers[-1], weight, bias).relu_())
+            layers.append((weight @ layers[-1]).add_(bias[:, None]).relu_())
         return layers
 
     def heads(self) -> tuple[Float[Tensor, "memories outputs units"], Float[Tensor, "memories outputs"]]:
@@ -104,17 +105,18 @@ class Inputs:
         self.x = pad_sequence([x[:, own] for x, own in zip(inputs, self.varying, strict=True)], batch_first=True)
         self.values = torch.stack([x[:1, own] for x, own in zip(inputs, self.constant, strict=True)])
 
-    def product(self, weight: Tensor, bias: Tensor) -> Float[Tensor, "memories rows units"]:
-        """x W + b."""
+    def product(self, weight: Tensor, bias: Tensor) -> Float[Tensor, "memories units rows"]:
+        """W x + b."""
         from_inputs = weight.t().contiguous()  # whole rows are gathered, which is faster than single numbers
         offset = torch.baddbmm(bias, self.values, from_inputs[self.constant])
-        return torch.baddbmm(offset, self.x, from_inputs[self.varying])
+        return torch.baddbmm(offset.mT, from_inputs[self.varying].mT, self.x.mT)
 
     def write_gradient(self, block: Float[Tensor, "memories inputs units"], delta: Tensor) -> None:
         """x^T d into a block of G."""
         memories = torch.arange(len(block), device=block.device)[:, None]
-        block[memories, self.varying] = self.x.mT @ delta
-        block[memories, self.constant] = self.values.mT * delta.sum(1, keepdim=True)
+        wide = block.shape[2] >= WIDE
+        block[memories, self.varying] = self.x.mT @ delta.mT if wide else (delta @ self.x).mT
+        block[memories, self.constant] = self.values.mT * delta.sum(2)[:, None]
 
 
 def flat(values: Sequence[Tensor]) -> Float[Tensor, " parameters"]:
