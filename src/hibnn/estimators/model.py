@@ -5,6 +5,7 @@ from typing import Any
 
 from hibnn.continual import ContinualModel
 from hibnn.errors import UserError, unknown
+from hibnn.estimators.drift import MEMORY, Change, FileScore
 from hibnn.estimators.scaling import Scaling
 from hibnn.learners import Learner
 from hibnn.learners.network import NetworkOptions
@@ -21,9 +22,15 @@ class TaskRecord:
     classes: tuple[Any, ...]
     rows: int = 0
     experiences: int = 0
+    scores: tuple[FileScore, ...] = ()
+    """how the latest files were answered before they were learned, since the task last changed"""
 
     def after(self, rows: int) -> "TaskRecord":
         return replace(self, rows=self.rows + rows, experiences=self.experiences + 1)
+
+    def scored(self, score: FileScore, changed: bool) -> "TaskRecord":
+        """With one more score; a change makes the earlier ones worthless, and its own with them."""
+        return replace(self, scores=() if changed else (*self.scores, score)[-MEMORY:])
 
 
 @dataclass(frozen=True)
@@ -36,6 +43,8 @@ class Model:
     targets: Scaling
     tasks: tuple[TaskRecord, ...]
     continual: ContinualModel
+    change: Change | None = None
+    """what was found to have changed in the last experience; not stored"""
 
     @property
     def learner(self) -> Learner:
