@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 Drift = Literal["follow", "off"]
 KEEPS = (1.0, 0.1, 0.0)
 """How much of what was learned may count."""
+COUNTS = {1.0: "still counts", 0.1: "counts a tenth from now on", 0.0: "no longer counts"}
 CHANCE = 3.5
 """Standard errors beyond which a difference is no chance: one month in some 4,000 for each of two comparisons."""
 MEMORY = 3
@@ -43,7 +44,9 @@ class FileScore:
 
     @classmethod
     def of(cls, losses: NDArray[np.float64], right: NDArray[np.bool_] | None) -> "FileScore":
-        return cls(len(losses), float(losses.mean()), float(losses.std()), None if right is None else float(right.mean()))
+        return cls(
+            len(losses), float(losses.mean()), float(losses.std()), None if right is None else float(right.mean())
+        )
 
 
 @dataclass(frozen=True)
@@ -60,8 +63,7 @@ class Change:
             seen = f"loss {self.found.loss:.2f}, {self.expected.loss:.2f} expected"
         else:
             seen = f"{100 * self.found.right:.0f} % right, {100 * self.expected.right:.0f} % expected"
-        answer = {1.0: "all that was learned before still counts", 0.0: "what was learned before no longer counts"}
-        return f"{name} looks different: {seen}; {answer.get(self.keep, f'what was learned before counts {self.keep:g} times')}."
+        return f"{name} looks different: {seen}; what was learned before {COUNTS[self.keep]}."
 
 
 def expectation(before: Sequence[FileScore]) -> FileScore | None:

@@ -70,6 +70,16 @@ class Model:
             raise unknown("task", str(name), [str(known) for known in self.head_of])
         return self.head_of[name]
 
+    def tempered(self, task: TaskName, keep: float) -> "Model":
+        """A model in which what was learned of a task counts `keep` times; with 0 its densities are gone too."""
+        if keep == 1 or task not in self.head_of:
+            return self
+        number, continual = self.head_of[task], self.continual.copy(self.method, self.options)
+        continual.learner.temper(number, keep)
+        if keep == 0 and continual.inference is not None:
+            continual.inference.densities.forget(number)
+        return replace(self, continual=continual)
+
     def with_task(self, record: TaskRecord) -> tuple[TaskRecord, ...]:
         """The tasks, with this one added or in the place of the one of its name."""
         if record.name not in self.head_of:

@@ -79,12 +79,13 @@ class SizedBayes(SequentialBayes):
         self.kept, self.best, self.curves = self.bayesian.widths, None, {}
         self.offer([True] * len(self.kept), 0)
         super().prepare()
-        if self.experiences.count(self.task) == 1 or self.setting.layout is Layout.MULTI and self.is_blank(self.task):
+        if self.experiences.count(self.task) == 1 or self.forgot(self.task):
             self.start_head()
 
-    def is_blank(self, task: int) -> bool:
-        """Whether the head of a task has learned nothing, or was made to forget it."""
-        return not any(head.mean.any() for head in self.bayesian.heads_of(task))
+    def forgot(self, task: int) -> bool:
+        """Whether the head of a task was made to forget all it knew."""
+        several = self.setting.layout is Layout.MULTI
+        return several and not any(head.mean.any() for head in self.bayesian.heads_of(task))
 
     def temper(self, task: int, keep: float) -> None:
         """Power priors for what the task alone reads; with a `keep` of 0 its own neurons go."""
