@@ -22,6 +22,7 @@ from hibnn.learners.objective import negative_elbo
 from hibnn.learners.optimisers import Adam
 from hibnn.learners.training import Means, check_finite, minibatches
 from hibnn.nn.layers.ibp import NeuronMask
+from hibnn.nn.layers.linear import gaussian_start
 from hibnn.nn.likelihoods import Categorical, Gaussian, Likelihood
 from hibnn.nn.networks.bayesian import BayesianMLP
 from hibnn.nn.networks.resizing import take_shapes
@@ -112,6 +113,19 @@ class SequentialBayes(NetworkLearner):
         for group in groups:
             group["full_rate"] = group["lr"]
         return Adam(groups, fused=True)
+
+    def temper(self, task: int, keep: float) -> None:
+        """Power priors for the task's head, and for the layers below it where no other task reads them."""
+        (head,) = self.bayesian.heads_of(task)
+        head.temper(keep, self.options.prior_variance)
+        if len(self.head_sizes) > 1:
+            return
+        generator = self.setting.generator("init", "tempered", self.experience)
+        for layer in self.bayesian.hidden_layers():
+            layer.temper(keep, self.options.prior_variance)
+            if keep == 0:  # of means that are all zero nothing could be learned
+                first = gaussian_start(len(layer.mean) - 1, layer.mean.shape[1], self.options.init_std, generator)
+                layer.mean.data = first.to(layer.mean)
 
     def add_head(self, task: int) -> None:
         super().add_head(task)

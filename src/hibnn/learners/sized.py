@@ -80,8 +80,25 @@ class SizedBayes(SequentialBayes):
         self.kept, self.best, self.curves = self.bayesian.widths, None, {}
         self.offer([True] * len(self.kept), 0)
         super().prepare()
-        if self.experiences.count(self.task) == 1:
+        if self.experiences.count(self.task) == 1 or self.forgot(self.task):
             self.start_head()
+
+    def forgot(self, task: int) -> bool:
+        """Whether the head of a task was made to forget all it knew."""
+        several = self.setting.layout is Layout.MULTI
+        return several and not any(head.mean.any() for head in self.bayesian.heads_of(task))
+
+    def temper(self, task: int, keep: float) -> None:
+        """Power priors for what the task alone reads; with a `keep` of 0 its own neurons go."""
+        network, held = self.bayesian, self.read_by_others(task)
+        if keep == 0:
+            self.units[task] = held
+            keep_units(network, [torch.arange(units, device=network.heads_of(task)[0].mean.device) for units in held])
+        inputs = self.setting.inputs
+        for layer, units in zip(network.hidden_layers(), held, strict=True):
+            layer.temper(keep, self.options.prior_variance, (inputs, units))
+            inputs = units
+        network.heads_of(task)[0].temper(keep, self.options.prior_variance)
 
     def offer(self, layers: Sequence[bool], epoch: int) -> None:
         """Append fresh neurons to some of the layers, with sticks of their own."""
@@ -213,19 +230,21 @@ class SizedBayes(SequentialBayes):
 
     def hold(self) -> None:
         inputs = self.setting.inputs
-        for layer, above in zip(self.bayesian.hidden_layers(), self.held_units(), strict=True):
+        for layer, above in zip(self.bayesian.hidden_layers(), self.held_units(self.task), strict=True):
             for gradient in (layer.mean.grad, layer.log_variance.grad):
                 if gradient is not None and above:  # Adam's moments of a weight without gradient are zero: it stays
                     gradient[:inputs, :above] = 0.0
                     gradient[-1, :above] = 0.0
             inputs = above
 
-    def held_units(self) -> list[int]:
-        """How many neurons of each layer must not change, because other tasks read them."""
-        others = [units for head, units in self.units.items() if head != self.task]
-        if self.timestamps is not Timestamps.HARD or not others:
-            return [0] * len(self.kept)
-        return [max(layer) for layer in zip(*others, strict=True)]
+    def held_units(self, task: int) -> list[int]:
+        """How many neurons of each layer must not change while a task is learned."""
+        return self.read_by_others(task) if self.timestamps is Timestamps.HARD else [0] * len(self.kept)
+
+    def read_by_others(self, task: int) -> list[int]:
+        """How many neurons of each layer the tasks other than this one read."""
+        others = [units for head, units in self.units.items() if head != task]
+        return [max(layer) for layer in zip(*others, strict=True)] if others else [0] * len(self.kept)
 
     def network_of(self, head: int) -> tuple[BayesianMLP, int]:
         """The neurons that the head's task reads, as a network by itself."""

@@ -44,7 +44,7 @@ class BayesianLinear(nn.Module):
     ) -> None:
         super().__init__()
         if log_variance is None:
-            log_variance = min(LARGEST_START, math.log(FIRST_NOISE / max(1, len(mean) - 1)))
+            log_variance = first_log_variance(len(mean) - 1)
         self.mean = nn.Parameter(mean)
         self.log_variance = nn.Parameter(torch.full_like(mean, log_variance))
         self.register_buffer("prior_mean", torch.zeros_like(mean))
@@ -75,6 +75,29 @@ class BayesianLinear(nn.Module):
         """Sequential Bayes: the next task starts from what this one ended with."""
         self.prior_mean.copy_(self.mean.detach())
         self.prior_log_variance.copy_(self.log_variance.detach())
+
+    @torch.no_grad()
+    def temper(self, keep: float, prior_variance: float, held: tuple[int, int] = (0, 0)) -> None:
+        """Let what was learned before count `keep` times: the prior becomes q^keep N(0, prior_variance)^(1 - keep).
+
+        The posterior begins again at that prior's mean, with the variance of new weights. Of the first `held` inputs
+        and outputs nothing changes, nor do these outputs' biases (a power prior, Ibrahim and Chen 2000).
+        """
+        inputs, outputs = held
+        free = torch.ones_like(self.mean, dtype=torch.bool)
+        free[:inputs, :outputs] = False
+        free[-1, :outputs] = False
+        learned = keep * torch.exp(-self.prior_log_variance)
+        precision = learned + (1 - keep) / prior_variance
+        mean = self.prior_mean * learned / precision
+        self.prior_mean[free], self.prior_log_variance[free] = mean[free], -precision.log()[free]
+        self.mean[free] = mean[free]
+        self.log_variance[free] = first_log_variance(len(self.mean) - 1)
+
+
+def first_log_variance(inputs: int) -> float:
+    """Where the log variance of a weight starts, by the number of a neuron's inputs."""
+    return min(LARGEST_START, math.log(FIRST_NOISE / max(1, inputs)))
 
 
 def gaussian_start(
