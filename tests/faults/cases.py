@@ -34,6 +34,7 @@ LINES = {
     "prune": "prune runs/done --percentages 0 50",
     "figures": "figures runs -o drawn",
     "tables": "tables runs -o tables",
+    "reproduce": "reproduce --paper paper --write --no-figures",
     "report": "report runs -o page.html",
     "watch": "watch runs --port 0",
     "methods": "methods",
@@ -50,6 +51,10 @@ OUTPUTS += (
     "runs/demo",
     "runs/search",
     "report.html",
+    "paper/RESULTS.md",
+    "paper/tables",
+    "paper/figures",
+    "paper/records/estimates.json",
 )
 SLOW = ("demo", "watch", "bench")
 FURTHER = {
@@ -64,6 +69,8 @@ FURTHER = {
     "done": f"{RUN} --dataset split-digits --method ibnn --tasks 2 --epochs 2 --out runs/done",
     "plan": "sweep sweep.toml --out swept --dry-run",
     "verify": "data verify",
+    "drawn": "reproduce --paper paper --write",
+    "listed": "reproduce --paper paper --only table1 --list --workers 1",
     "picture": "inspect model.hibnn --picture new.png",
 }
 ALL = LINES | FURTHER
@@ -79,6 +86,10 @@ READERS: dict[str, tuple[str, ...]] = {
     "preset.toml": ("preset",),
     "sweep.toml": ("sweep", "plan"),
     "search.toml": ("search",),
+    "paper/table1.toml": ("listed",),
+    "paper/records/estimates.json": ("listed",),
+    "paper/records/ibnn-mnist.jsonl": ("reproduce", "drawn", "listed"),
+    "paper/records/factorisation.jsonl": ("reproduce",),
     "model.hibnn": ("fit", "predict", "inspect"),
     "numbers.hibnn": ("numbers",),
     **{
@@ -191,7 +202,8 @@ def _line(reader: str, name: str) -> list[str]:
 
 
 def _case(kind, what, words, prepare, value="", patient=False):
-    flags = ("--out", "--onnx", "--picture", "--figure", *(["--model"] if words[0] == "fit" else []))
+    own = {"fit": ["--model"], "reproduce": ["--paper"]}.get(words[0], [])
+    flags = ("--out", "--onnx", "--picture", "--figure", *own)
     named = (
         [value, *(["nowhere"] if value == "link" else [])] if any(f"{flag}={value}" in words for flag in flags) else []
     )
