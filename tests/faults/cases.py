@@ -34,7 +34,7 @@ LINES = {
     "prune": "prune runs/done --percentages 0 50",
     "figures": "figures runs -o drawn",
     "tables": "tables runs -o tables",
-    "reproduce": "reproduce --paper paper --write --no-figures",
+    "reproduce": "reproduce --paper study --write --no-figures",
     "report": "report runs -o page.html",
     "watch": "watch runs --port 0",
     "methods": "methods",
@@ -51,10 +51,12 @@ OUTPUTS += (
     "runs/demo",
     "runs/search",
     "report.html",
-    "paper/RESULTS.md",
-    "paper/tables",
-    "paper/figures",
-    "paper/records/estimates.json",
+    "study/RESULTS.md",
+    "study/tables",
+    "study/figures",
+    "runs/reproduce",
+    "study/records/estimates.json",
+    "study/records/nowhere",
 )
 SLOW = ("demo", "watch", "bench")
 FURTHER = {
@@ -69,8 +71,8 @@ FURTHER = {
     "done": f"{RUN} --dataset split-digits --method ibnn --tasks 2 --epochs 2 --out runs/done",
     "plan": "sweep sweep.toml --out swept --dry-run",
     "verify": "data verify",
-    "drawn": "reproduce --paper paper --write",
-    "listed": "reproduce --paper paper --only table1 --list --workers 1",
+    "drawn": "reproduce --paper study --write",
+    "listed": "reproduce --paper study --only table1 --list --workers 1",
     "picture": "inspect model.hibnn --picture new.png",
 }
 ALL = LINES | FURTHER
@@ -86,10 +88,10 @@ READERS: dict[str, tuple[str, ...]] = {
     "preset.toml": ("preset",),
     "sweep.toml": ("sweep", "plan"),
     "search.toml": ("search",),
-    "paper/table1.toml": ("listed",),
-    "paper/records/estimates.json": ("listed",),
-    "paper/records/ibnn-mnist.jsonl": ("reproduce", "drawn", "listed"),
-    "paper/records/factorisation.jsonl": ("reproduce",),
+    "study/table1.toml": ("listed",),
+    "study/records/estimates.json": ("listed",),
+    "study/records/ibnn-mnist.jsonl": ("reproduce", "drawn", "listed"),
+    "study/records/factorisation.jsonl": ("reproduce",),
     "model.hibnn": ("fit", "predict", "inspect"),
     "numbers.hibnn": ("numbers",),
     **{

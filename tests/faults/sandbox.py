@@ -205,7 +205,7 @@ def settings(folder):
     fixed = grid.replace('["finetune"]', '"finetune"')
     quick = "[quick]\nseeds = [0]\nepochs = 1\n"
     (folder / "sweep.toml").write_text(f"seeds = [0, 1]\n[[grid]]\n{grid}{quick}")
-    paper = folder / "paper"
+    paper = folder / "study"
     paper.mkdir()
     (paper / "table1.toml").write_text(f"[[grid]]\n{grid}{quick}")
     curve = {"removal": "entirely", "percentages": [0.0, 98.2], "accuracies": [0.9, 0.5]}

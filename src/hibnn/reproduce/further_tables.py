@@ -52,8 +52,8 @@ def size(book: Book) -> Table:
     note = (
         "IBNN in the task scenario with the default settings but for what the second column says: mean number of\n"
         "neurons after each task over seeds, and accuracy in % on the test sets after the last. Constant and shuffled\n"
-        "labels hold nothing to learn; a repeated task is the same five times. With `size=prior` the layer is sized as\n"
-        "in the paper: neurons are those expected to be on. Written by `hibnn reproduce --only size`."
+        "labels hold nothing to learn; a repeated task is the same five times. With `size=prior` the layer is sized\n"
+        "as in the paper: neurons are those expected to be on. Written by `hibnn reproduce --only size`."
     )
     header = ("benchmark", "changed", "neurons after each task", "accuracy", "seeds", "made by")
     return Table("Who decides the size?", note, header, tuple(rows))
