@@ -16,11 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 from hibnn.benchmarks.base import Split
 from hibnn.continual import ContinualModel, new_learner
 from hibnn.errors import UserError, unknown, value_errors
-from hibnn.estimators.inputs import read_inputs
+from hibnn.estimators.inputs import input_scaling, read_inputs
 from hibnn.estimators.model import Model, TaskName, TaskRecord, check_task_name
 from hibnn.estimators.options import density_options, method_options, plain
 from hibnn.estimators.predictive import PredictionMode
 from hibnn.estimators.scaling import Scaling
+from hibnn.estimators.tables.encoding import TableEncoder
 from hibnn.estimators.training import learn_experience
 from hibnn.learners import Setting
 from hibnn.nn.layout import Layout
@@ -36,6 +37,10 @@ class ContinualEstimator(BaseEstimator, ABC):
     model_: Model
     n_features_in_: int
     feature_names_in_: NDArray[Any]
+    encoder_: TableEncoder
+    """How named columns become numbers; absent if the model was begun with an array."""
+    target_: str
+    """The name of what is predicted; absent if nobody named it."""
     notes_: dict[str, Any]
     """What a surrounding program wants kept in the file, as plain values; absent unless set."""
 
@@ -164,7 +169,7 @@ class ContinualEstimator(BaseEstimator, ABC):
         columns = x.shape[1]
         options = method_options(self.method, self.truncation, self.scaling, columns, self.options)
         seed = first_seed(self.random_state)
-        scaling = Scaling.of(x) if self.scaling == "columns" else Scaling.identity(columns)
+        scaling = input_scaling(self, x) if self.scaling == "columns" else Scaling.identity(columns)
         setting = Setting(columns, Layout.MULTI, seed, regression=self._regression)
         densities = density_options(self.scaling, self.density)
         inference = TaskInference(self.task_inference, setting, options=densities)
