@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils import check_array
 
 from hibnn.errors import UserError
@@ -18,6 +19,8 @@ from hibnn.estimators.tables.reading import need_pyarrow
 
 def is_table(values: Any) -> bool:
     """Whether these are named columns; without pyarrow, numbers in a data frame are left to scikit-learn."""
+    if sparse.issparse(values):  # one kind of which is a dictionary
+        return False
     if isinstance(values, Mapping):
         return True
     if hasattr(values, "iloc") and hasattr(values, "columns"):
@@ -46,15 +49,23 @@ def _table(arrow: Any, values: Any, names: Sequence[str] | None) -> Any:
         return values
     if hasattr(values, "iloc") and hasattr(values, "columns"):
         return arrow.Table.from_pandas(values.rename(columns=str), preserve_index=False).replace_schema_metadata()
-    if isinstance(values, Mapping):
+    if isinstance(values, Mapping) and not sparse.issparse(values):
         return arrow.table({str(name): column_of(arrow, column) for name, column in values.items()})
     if hasattr(values, "__arrow_c_stream__"):
-        return arrow.table(values)
+        return without_views(arrow, arrow.table(values))
     array = check_array(values, dtype=None, ensure_all_finite=False, ensure_min_samples=0)
     names = [f"x{number}" for number in range(array.shape[1])] if names is None else names
     if len(names) != array.shape[1]:
-        raise UserError(f"X has {array.shape[1]} features, and {len(names)} are expected.")
+        raise UserError(f"X has {array.shape[1]} features, but TableEncoder is expecting {len(names)} features as input.")
     return arrow.table({name: column_of(arrow, column) for name, column in zip(names, array.T, strict=True)})
+
+
+def without_views(arrow: Any, table: Any) -> Any:
+    """The table with words as Arrow's functions know them; polars gives a form that few of them do."""
+    for number, field in enumerate(table.schema):
+        if arrow.types.is_string_view(field.type):
+            table = table.set_column(number, field.name, table[number].cast(arrow.string()))
+    return table
 
 
 def column_of(arrow: Any, values: Any) -> Any:
