@@ -56,7 +56,9 @@ def _table(arrow: Any, values: Any, names: Sequence[str] | None) -> Any:
     array = check_array(values, dtype=None, ensure_all_finite=False, ensure_min_samples=0)
     names = [f"x{number}" for number in range(array.shape[1])] if names is None else names
     if len(names) != array.shape[1]:
-        raise UserError(f"X has {array.shape[1]} features, but TableEncoder is expecting {len(names)} features as input.")
+        raise UserError(
+            f"X has {array.shape[1]} features, but TableEncoder is expecting {len(names)} features as input."
+        )
     return arrow.table({name: column_of(arrow, column) for name, column in zip(names, array.T, strict=True)})
 
 
