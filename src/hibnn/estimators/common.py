@@ -114,16 +114,23 @@ class ContinualEstimator(BaseEstimator, ABC):
         with value_errors():
             return self.model_.continual.is_ood(x, rate).numpy()
 
-    def export_onnx(self, path: str | Path, task: TaskName | None = None) -> None:
+    def export_onnx(
+        self, path: str | Path, task: TaskName | None = None, *, inputs: Literal["float32", "float64"] = "float32"
+    ) -> None:
         """Write an ONNX model of inputs as they come, to probabilities (or a mean) and uncertainties.
 
+        A model of data frames has an input for each column, by name; one of arrays has one, `x`. Numbers are `inputs`.
         It predicts as this estimator does, at the means or with the same posterior draws; see
         `hibnn.estimators.export`.
         """
         from hibnn.estimators.export import export_onnx  # needs the extra `onnx`
 
         check_is_fitted(self)
-        export_onnx(self.model_, self._head(task), self._mode, Path(path))
+        if inputs not in ("float32", "float64"):
+            with value_errors():
+                raise unknown("inputs", str(inputs), ("float32", "float64"))
+        encoder = getattr(self, "encoder_", None)
+        export_onnx(self.model_, encoder, self._head(task), self._mode, Path(path), inputs)
 
     def n_parameters(self) -> int:
         """Numbers the model keeps to predict and to go on learning: the network's, and those that tell tasks apart."""

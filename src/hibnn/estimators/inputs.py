@@ -37,7 +37,7 @@ def read_inputs(estimator: BaseEstimator, X: Any, first: bool) -> NDArray[np.flo
 
 
 def read_examples(
-    estimator: BaseEstimator, X: Any, y: Any, first: bool, numeric: bool
+    estimator: Any, X: Any, y: Any, first: bool, numeric: bool
 ) -> tuple[NDArray[np.floating], NDArray[Any]]:
     """Inputs and as many targets."""
     if first and not hasattr(estimator, "encoder_") and is_table(X):

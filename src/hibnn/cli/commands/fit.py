@@ -15,6 +15,7 @@ from rich.console import Console
 from hibnn.cli.arguments import parse
 from hibnn.errors import UserError
 from hibnn.estimators import ContinualClassifier, ContinualRegressor
+from hibnn.estimators.model import task_named
 from hibnn.estimators.tables.columns import Unknown
 from hibnn.estimators.tables.dialect import Dialect, check_separator, find_dialect
 from hibnn.estimators.tables.reading import TableFile, kind_of, rows_in_memory
@@ -104,17 +105,11 @@ def learn_file(model: TableModel | None, path: Path, dialect: Dialect | None, pa
         say(parsed, remark)
     rows = parsed.rows_at_once or rows_in_memory(len(model.encoder.names))
     model.estimator.set_params(epochs=parsed.epochs, verbose=not parsed.quiet)
-    taught = teach(model, file, task_of(model, parsed.task), parsed.unknown, rows)
+    taught = teach(model, file, task_named(getattr(model.estimator, "tasks_", []), parsed.task), parsed.unknown, rows)
     taught.save(parsed.model)
     if not parsed.quiet:
         Console(stderr=True).print(visible(summary(taught, parsed.model)), highlight=False, markup=False)
     return taught
-
-
-def task_of(model: TableModel, word: str | None) -> str | int | None:
-    """The task that a word names; in Python a name may be a number."""
-    known = getattr(model.estimator, "tasks_", [])
-    return next((name for name in known if word is not None and str(name) == word), word)
 
 
 def say(parsed: FitArguments, sentence: str) -> None:

@@ -12,10 +12,9 @@ import tyro
 from torch import Tensor
 
 from hibnn.cli.arguments import parse
-from hibnn.cli.commands.fit import task_of
 from hibnn.errors import UserError
 from hibnn.estimators import ContinualRegressor
-from hibnn.estimators.model import TaskName
+from hibnn.estimators.model import TaskName, task_named
 from hibnn.estimators.tables.columns import Unknown
 from hibnn.estimators.tables.dialect import check_separator, find_dialect
 from hibnn.estimators.tables.reading import KEPT, TableFile, kind_of, rows_in_memory
@@ -105,7 +104,7 @@ def predictions(
 ) -> Iterator[dict[str, Any]]:
     """The columns of the answers, a bounded number of rows at a time."""
     at_once = parsed.rows_at_once or rows_in_memory(len(model.encoder.names))
-    unknown, task = parsed.unknown or model.encoder.unknown, task_of(model, parsed.task)
+    unknown, task = parsed.unknown or model.encoder.unknown, task_named(model.estimator.tasks_, parsed.task)
     empty = True
     for table in file.batches(at_once):
         empty = False

@@ -16,6 +16,8 @@ from sklearn.utils import check_array
 from hibnn.errors import UserError
 from hibnn.estimators.tables.reading import need_pyarrow
 
+ARRAYS: dict[str, Any] = {"dtype": None, "ensure_all_finite": False, "ensure_min_samples": 0}
+
 
 def is_table(values: Any) -> bool:
     """Whether these are named columns; without pyarrow, numbers in a data frame are left to scikit-learn."""
@@ -53,7 +55,7 @@ def _table(arrow: Any, values: Any, names: Sequence[str] | None) -> Any:
         return arrow.table({str(name): column_of(arrow, column) for name, column in values.items()})
     if hasattr(values, "__arrow_c_stream__"):
         return without_views(arrow, arrow.table(values))
-    array = check_array(values, dtype=None, ensure_all_finite=False, ensure_min_samples=0)
+    array = check_array(values, **ARRAYS)
     names = [f"x{number}" for number in range(array.shape[1])] if names is None else names
     if len(names) != array.shape[1]:
         raise UserError(
