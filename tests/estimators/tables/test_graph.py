@@ -23,7 +23,7 @@ def identity(columns):
 
 
 def test_every_kind_of_column_is_encoded_in_the_graph():
-    stamps = pandas.to_datetime(["2024-02-29 13:00", None, "1969-07-20 20:17", "2031-01-01"])
+    stamps = pandas.to_datetime(["2024-02-29 13:00", None, "1969-07-20 20:17", "2031-01-01 00:00"])
     frame = pandas.DataFrame(
         {"age": [1.5, np.nan, -3.0, 1e6], "plan": ["b", None, "a", "b"], "x": [True, False, True, True], "when": stamps}
     )
