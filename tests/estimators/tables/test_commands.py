@@ -61,6 +61,8 @@ def test_two_files_are_learned_in_turn_and_a_third_is_answered(model, tmp_path, 
     assert all(0.5 <= float(row["probability"]) <= 1 for row in rows)
     inspect.main([str(model), "--json", "--picture", str(tmp_path / "neurons.png")])
     description = json.loads(capsys.readouterr().out)
+    scores = [task.pop("scores") for task in description["tasks"]]
+    assert [[score["rows"] for score in own] for own in scores] == [[108]]  # February, before it was learned
     assert description["tasks"] == [{"name": "task-1", "classes": ["no", "yes"], "rows": 216, "experiences": 2}]
     assert description["held_out"]["held_out"] == 12
     assert 0 <= description["held_out"]["calibration_error"] <= 1
