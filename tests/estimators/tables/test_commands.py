@@ -282,3 +282,18 @@ def test_labels_that_a_spreadsheet_would_compute_get_a_quote_unless_raw(words, q
 
 def test_numbers_get_no_quote():
     assert [harmless(cell) for cell in (-1.5, "-7", "+1e3", "a-b")] == [-1.5, "-7", "+1e3", "a-b"]
+
+
+def test_a_file_that_looks_different_gets_a_sentence_unless_drift_is_off(tmp_path, capsys):
+    random = np.random.default_rng(0)
+    for month in range(3):
+        x = random.normal(size=(150, 2))
+        labels = np.where((x[:, 0] > 0) ^ (month == 2), "yes", "no")
+        rows = [f"{a},{b},{label}" for (a, b), label in zip(x, labels, strict=True)]
+        (tmp_path / f"{month}.csv").write_text("a,b,y\n" + "\n".join(rows) + "\n")
+    files = [str(tmp_path / f"{month}.csv") for month in range(3)]
+    sentence = "2.csv looks different: "
+    for words, said in (((), True), (("--drift", "off"), False)):
+        path = tmp_path / f"model{len(words)}.hibnn"
+        fit.main([*files, "--model", str(path), "--target", "y", "--epochs", "12", *words])
+        assert (sentence in capsys.readouterr().err) is said

@@ -15,6 +15,7 @@ from rich.console import Console
 from hibnn.cli.arguments import parse
 from hibnn.errors import UserError
 from hibnn.estimators import ContinualClassifier, ContinualRegressor
+from hibnn.estimators.drift import Drift
 from hibnn.estimators.model import task_named
 from hibnn.estimators.tables.columns import Unknown
 from hibnn.estimators.tables.dialect import Dialect, check_separator, find_dialect
@@ -56,6 +57,9 @@ class FitArguments:
     skip_learned: bool = False
     """leave out files that the model has learned already, as after a command that was interrupted; by default they are
     learned once more, with a warning"""
+    drift: Drift = "follow"
+    """follow: where a file looks different, held-out rows say how much of what was learned before still counts; off:
+    all of it counts, whatever comes"""
     epochs: int | None = None
     """passes over each experience; by default chosen from its size"""
     task_inference: TaskInferenceName | None = None
@@ -104,9 +108,11 @@ def learn_file(model: TableModel | None, path: Path, dialect: Dialect | None, pa
     for remark in model.remarks(file):
         say(parsed, remark)
     rows = parsed.rows_at_once or rows_in_memory(len(model.encoder.names))
-    model.estimator.set_params(epochs=parsed.epochs, verbose=not parsed.quiet)
+    model.estimator.set_params(epochs=parsed.epochs, drift=parsed.drift, verbose=not parsed.quiet)
     taught = teach(model, file, task_named(getattr(model.estimator, "tasks_", []), parsed.task), parsed.unknown, rows)
     taught.save(parsed.model)
+    if "change" in taught.judged:
+        say(parsed, taught.judged["change"])
     if not parsed.quiet:
         Console(stderr=True).print(visible(summary(taught, parsed.model)), highlight=False, markup=False)
     return taught

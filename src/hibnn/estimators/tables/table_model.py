@@ -129,7 +129,7 @@ def teach(model: TableModel, file: TableFile, task: TaskName | None, unknown: Un
     path = file.path
     classes = {} if model.regression else classes_of(model, file, rows)
     held: list[tuple[NDArray[Any], NDArray[Any]]] = []
-    taught = 0
+    taught, change = 0, None
     for x, y in examples(model, file, classes, unknown, rows):
         out = held_out(y, model.regression)
         if isinstance(model.estimator, ContinualRegressor):
@@ -137,6 +137,7 @@ def teach(model: TableModel, file: TableFile, task: TaskName | None, unknown: Un
         else:
             model.estimator.partial_fit(x[~out], y[~out], task, classes=sorted(set(classes.values())))
         taught += int((~out).sum())
+        change = change or model.estimator.drift_
         held.append((x[out], y[out]))
         # only the latest held-out rows are kept, and at least those of the last experience
         while sum(len(part) for _, part in held[1:]) >= min(MOST_HELD_OUT, MOST_NUMBERS // x.shape[1]):
@@ -146,6 +147,8 @@ def teach(model: TableModel, file: TableFile, task: TaskName | None, unknown: Un
     name = task or model.estimator.model_.tasks[model.estimator.model_.learner.task].name
     judged = judge(model.estimator, held, name) if any(len(part) for _, part in held) else {}
     judged = {"task": name, "file": path.name, "rows": taught} | judged
+    if change is not None:
+        judged["change"] = change.sentence(path.name)
     return replace(model, judged=judged, learned=model.learned | {digest_of(path): path.name})
 
 
