@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from hibnn.learners.evidence import Curve, contributions, held_out_curve, sizes_up_to
+from hibnn.learners.evidence import Curve, contributions, held_out_curve, is_near, known_losses, refit_head, sizes_up_to
 from hibnn.nn.layout import Layout
 from hibnn.nn.likelihoods import Categorical, Gaussian
 from hibnn.nn.networks.bayesian import BayesianMLP
@@ -118,3 +118,26 @@ def test_what_a_neuron_adds_to_all_classes_alike_does_not_count(network):
     scores = contributions(network, x, 0, 1)
     assert scores[0] == 0
     assert (scores[1:] >= 0).all()
+
+
+def test_a_refitted_head_is_the_best_under_likelihood_and_prior(network):
+    generator = torch.Generator().manual_seed(1)
+    x, y = torch.randn(80, 3, generator=generator), torch.randint(2, (80,), generator=generator)
+    means = refit_head(network, x, y, 0, Categorical(), [4, 3]).requires_grad_()
+    hidden = network.part([4, 3], 0).features(x, None, None)
+    logits = hidden @ means[:-1] + means[-1]
+    log_joint = Categorical().log_density(logits[None], y).sum() - means.square().sum() / 2  # prior N(0, 1)
+    (slope,) = torch.autograd.grad(log_joint, means)
+    assert slope.abs().max() < 1e-2 * len(x) ** 0.5
+    losses = known_losses(network, x, y, 0, Categorical(), [4, 3], means)
+    torch.testing.assert_close(losses.sum(), -(log_joint + means.square().sum() / 2))
+
+
+def test_losses_are_near_within_the_tolerance_or_one_standard_error():
+    best = torch.zeros(400)
+    noise = torch.randn(400, generator=torch.Generator().manual_seed(0))
+    noise = (noise - noise.mean()) / noise.std()
+    assert is_near(best + 0.002, best, 0.003)
+    assert not is_near(best + 0.004, best, 0.003)
+    assert is_near(0.049 + noise, best, 0.003)  # one standard error is 0.05
+    assert not is_near(0.051 + noise, best, 0.003)

@@ -6,12 +6,14 @@ neurons suffice whose loss is within the tolerance of the best, or within one st
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from hibnn.learners.optimisers import LBFGS
 from hibnn.nn.likelihoods import Likelihood
 from hibnn.nn.networks.bayesian import BayesianMLP
 
@@ -60,9 +62,16 @@ class Curve:
 
     def near(self, best: Float[Tensor, " rows"], tolerance: float) -> Bool[Tensor, " sizes"]:
         """Which sizes lose no more than the tolerance, or than one standard error of the paired difference."""
-        difference = self.losses - best
-        error = difference.std(1) / math.sqrt(len(best))
-        return difference.mean(1) <= error.nan_to_num().clamp(min=tolerance)
+        return is_near(self.losses, best, tolerance)
+
+
+def is_near(
+    losses: Float[Tensor, "*sizes rows"], best: Float[Tensor, " rows"], tolerance: float
+) -> Bool[Tensor, "*sizes"]:
+    """Whether losses exceed the best by no more than the tolerance, or one standard error of the paired difference."""
+    difference = losses - best
+    error = difference.std(-1) / math.sqrt(len(best))
+    return difference.mean(-1) <= error.nan_to_num().clamp(min=tolerance)
 
 
 def sizes_up_to(most: int) -> list[int]:
@@ -90,6 +99,42 @@ def held_out_curve(
         return math.log(DRAWS) - likelihood.log_density(outputs, y).logsumexp(0)
 
     return Curve(sizes, torch.stack([loss(fixed + size) for size in sizes]), loss(0))
+
+
+def refit_head(
+    network: BayesianMLP, x: Tensor, y: Tensor, head: int, likelihood: Likelihood, units: Sequence[int]
+) -> Float[Tensor, "inputs outputs"]:
+    """Means of a head that reads the first `units` of each layer only, at their best for these rows.
+
+    Cutting judges neurons under a head that was learned together with all of them. A head fitted to the known ones
+    alone says what they can do by themselves: its means maximise likelihood times prior, other weights at their means.
+    """
+    with torch.no_grad():
+        part = network.part(units, head)
+        features = part.features(x, None, None)
+    (layer,) = part.heads_of(0)
+    means = layer.mean.detach().clone().requires_grad_()
+    optimiser = LBFGS([means], max_iter=100, line_search_fn="strong_wolfe")
+
+    def objective() -> Tensor:
+        optimiser.zero_grad()
+        distance = (means - layer.prior_mean).square() * torch.exp(-layer.prior_log_variance)
+        penalty = distance.sum() / (2 * len(x))
+        loss = likelihood.nll(torch.addmm(means[-1], features, means[:-1]), y) + penalty
+        loss.backward(inputs=[means])
+        return loss
+
+    optimiser.step(objective)  # pyright: ignore[reportArgumentType]
+    return means.detach()
+
+
+@torch.no_grad()
+def known_losses(
+    network: BayesianMLP, x: Tensor, y: Tensor, head: int, likelihood: Likelihood, units: Sequence[int], means: Tensor
+) -> Float[Tensor, " rows"]:
+    """The losses of rows under a head with these means that reads the first `units`, all weights at their means."""
+    features = network.part(units, head).features(x, None, None)
+    return -likelihood.log_density(torch.addmm(means[-1], features, means[:-1])[None], y)[0]
 
 
 @torch.no_grad()

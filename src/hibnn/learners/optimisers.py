@@ -34,3 +34,9 @@ class SGD(Uncompiled, torch.optim.SGD):
     """Stochastic gradient descent."""
 
     step = torch.no_grad()(unwrapped(torch.optim.SGD.step))
+
+
+class LBFGS(Uncompiled, torch.optim.LBFGS):
+    """Limited-memory BFGS, for small problems without noise."""
+
+    step = torch.no_grad()(unwrapped(torch.optim.LBFGS.step))
