@@ -148,7 +148,7 @@ class ContinualModel:
     ) -> tuple[Float[Tensor, "tasks rows"], list[P]]:
         """p(t | x) and p(y | x, t) under some heads; `joint` is what densities say of them, if it is to count."""
         inference = self.inference or TaskInference("entropy", self.learner.setting, mixing="hard")
-        return inference.posterior(predictor(self.learner, x, heads), joint, share)
+        return inference.posterior(predictor(self.learner, x, heads), joint, share, heads)
 
     @flushing
     def predict(
@@ -207,7 +207,7 @@ class ContinualModel:
             self.experience = None
             return train
         rest, held = divide(train, self.learner.setting.seed)
-        self.experience = Experience(rest, held, spare)
+        self.experience = Experience(rest, held, spare and len(held) > 0)
         return rest if spare else train
 
     def _learn_densities(self, on_class: OnClass) -> None:
@@ -220,11 +220,25 @@ class ContinualModel:
     def _calibrate(self, predictor: Predictor[Any] | None) -> None:
         if self.inference is None or self.experience is None:
             return
-        held, task = self.experience.held, self.learner.task
+        rest, held, task = self.experience.rest, self.experience.held, self.learner.task
         predictions = (predictor or with_streams("calibrate", task))(self.learner, held.x, self.heads)
-        labels = torch.from_numpy(held.y) if self.experience.spared else None
-        self.inference.calibrate(predictions, self.joint(held.x), task, labels)
+        labels = torch.from_numpy(held.y)
+        self.inference.calibrate(predictions, self.joint(held.x), task, labels, self.experience.spared)
+        if self.density_of == "inputs" and isinstance(predictions[task], Prediction):
+            split = rest.load()
+            self.inference.begin_drift(torch.from_numpy(split.x), torch.from_numpy(split.y), task)
+            for number in range(len(self.inference.fresh)):
+                self._measure_drift(number, predictor)
         self.experience = None
+
+    def _measure_drift(self, task: int, predictor: Predictor[Any] | None) -> None:
+        """Ask the network again what it makes of inputs like those of a task."""
+        assert self.inference is not None
+        drawn = self.inference.draw_rows(task)
+        if drawn is not None:
+            x = drawn.x.numpy()
+            (prediction,) = (predictor or with_streams("drift", task))(self.learner, x, [task])
+            self.inference.note_drift(prediction, drawn.labels, task)
 
     def _asked(self, x: NDArray[np.float32], task: int | None, predictor: Predictor[P]) -> tuple[Tensor, list[P]]:
         heads = self.heads if task is None else [task]

@@ -10,7 +10,7 @@ from hibnn.estimators.model import Model, TaskRecord
 from hibnn.estimators.predictive import PredictionMode
 from hibnn.progress import Bar
 
-ENOUGH_ROWS = 1000
+ENOUGH_ROWS = 250
 """The network of a classifier does without the rows that calibrate where an experience has so many."""
 STEPS = 1200
 LONGEST, SHORTEST = 120, 4

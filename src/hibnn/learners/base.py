@@ -7,7 +7,7 @@ goes on exactly as the first would have.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -104,9 +104,9 @@ class Prediction:
             return self.mutual_information / most
         return (self.entropy if measure == "predictive" else self.expected_entropy) / most
 
-    def pooled(self, pool: Callable[[Tensor], Tensor]) -> "Prediction":
+    def pooled(self, probabilities: Tensor) -> "Prediction":
         """With other probabilities; the share of the entropy that comes from the weights stays the network's."""
-        probabilities = pool(self.probabilities)
+        probabilities = probabilities.to(self.probabilities)
         share = self.expected_entropy / self.entropy.clamp(min=SMALLEST)
         return replace(self, probabilities=probabilities, expected_entropy=share * entropy(probabilities))
 
@@ -128,7 +128,7 @@ class GaussianPrediction:
         """log of the deviation that the posterior adds, whatever the measure."""
         return 0.5 * self.epistemic.double().clamp(min=SMALLEST).log()
 
-    def pooled(self, pool: Callable[[Tensor], Tensor]) -> "GaussianPrediction":
+    def pooled(self, probabilities: Tensor) -> "GaussianPrediction":
         """Itself: there are no classes whose probabilities could change."""
         return self
 
