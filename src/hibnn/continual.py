@@ -21,7 +21,7 @@ from hibnn.benchmarks.base import LazySplit, Split
 from hibnn.denormals import flushing
 from hibnn.learners import find_method
 from hibnn.learners.base import GaussianPrediction, Learner, Prediction, Setting, State
-from hibnn.learners.network import NetworkOptions
+from hibnn.learners.options import MethodOptions
 from hibnn.nn.layout import Layout
 from hibnn.tasks.density.density import Of
 from hibnn.tasks.mixture import ClassMixture, GaussianMixture, mix_classes, mix_reals, places_in_turn
@@ -51,6 +51,19 @@ class Experience:
     spared: bool
 
 
+Answer = tuple[Float[Tensor, "tasks rows"], list[Prediction]]
+"""p(t | x), and p(y | x, t) of every task."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Of network and densities together, and of each alone; None where there is no network or no density."""
+
+    both: Answer
+    network: Answer | None
+    density: Answer | None
+
+
 class ContinualModel:
     """A learner, and what infers the task where nobody tells it; without an inference the surest head is right.
 
@@ -61,7 +74,7 @@ class ContinualModel:
         self.learner, self.inference, self.precise = learner, inference, precise
         self.experience: Experience | None = None
 
-    def copy(self, method: str, options: NetworkOptions) -> "ContinualModel":
+    def copy(self, method: str, options: MethodOptions) -> "ContinualModel":
         """Another one that knows the same, has other options, and goes its own way."""
         state = self.learner.state() if self.learner.experiences else None
         learner = new_learner(method, options, self.learner.setting, state)
@@ -97,7 +110,8 @@ class ContinualModel:
             spare: whether the network does without the rows that calibrate.
             on_class: called after the density of each class.
         """
-        split = self._divide(train, spare and targets is None).load()
+        spared = (spare and targets is None) or not self.learner.has_network
+        split = self._divide(train, spared).load()
         self.learner.begin_experience(split if targets is None else Split(split.x, targets), outputs, head)
         if self.density_of == "inputs":
             self._learn_densities(on_class)
@@ -151,6 +165,24 @@ class ContinualModel:
         return inference.posterior(predictor(self.learner, x, heads), joint, share, heads)
 
     @flushing
+    def answers(
+        self,
+        x: NDArray[np.float32],
+        heads: Sequence[int],
+        joint: Sequence[Tensor],
+        predictor: Predictor[Prediction],
+        share: Callable[[Tensor], Tensor],
+    ) -> "Answers":
+        """What `posterior` gives, and beside it what network and densities would have answered without each other."""
+        inference = self.inference or TaskInference("entropy", self.learner.setting, mixing="hard")
+        predictions = predictor(self.learner, x, heads)
+        return Answers(
+            inference.posterior(predictions, joint, share, heads),
+            inference.network_alone(predictions, share) if self.learner.has_network else None,
+            inference.density_alone(predictions, joint, share) if joint else None,
+        )
+
+    @flushing
     def predict(
         self,
         x: NDArray[np.float32],
@@ -191,6 +223,11 @@ class ContinualModel:
         self.learner.restore(state)
         if self.inference is not None:
             self.inference.restore(state)
+
+    @property
+    def inference_bytes(self) -> int:
+        """How many bytes are there to infer tasks."""
+        return 0 if self.inference is None else self.inference.stored_bytes()
 
     @property
     def inference_parameters(self) -> int:
@@ -246,7 +283,7 @@ class ContinualModel:
         return self.posterior(x, heads, self.joint(x, heads) if useful else [], predictor)
 
 
-def new_learner(method: str, options: NetworkOptions, setting: Setting, state: State | None = None) -> Learner:
+def new_learner(method: str, options: MethodOptions, setting: Setting, state: State | None = None) -> Learner:
     """A method's learner, empty or as it was stored; the stored tensors stay as they are."""
     learner = find_method(method).learner(options, setting)
     if state is not None:

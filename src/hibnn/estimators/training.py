@@ -1,6 +1,7 @@
 """One experience of data: a model that has seen it, made from one that has not, which stays as it is."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +9,7 @@ import numpy as np
 from hibnn.benchmarks.base import LazySplit, Split
 from hibnn.estimators.model import Model, TaskRecord
 from hibnn.estimators.predictive import PredictionMode
+from hibnn.learners.options import MethodOptions
 from hibnn.progress import Bar
 
 ENOUGH_ROWS = 250
@@ -21,7 +23,8 @@ def learn_experience(
 ) -> Model:
     """The model after one more experience of a task, new or known."""
     sensible = training_length(len(split))
-    options = replace(model.options, epochs=epochs or sensible[0], batch_size=batch_size or sensible[1])
+    length = {"epochs": epochs or sensible[0], "batch_size": batch_size or sensible[1]}
+    options = with_length(model.options, length)
     continual, classes = model.continual.copy(model.method, options), len(task.classes) or 1
     densities = classes if continual.density_of else 0
     labels = np.zeros(len(split), np.int64) if model.regression else split.y
@@ -44,6 +47,11 @@ def learn_experience(
         continual=continual,
         tasks=model.with_task(task.after(len(split))),
     )
+
+
+def with_length(options: MethodOptions, length: Mapping[str, int]) -> MethodOptions:
+    """Options with other epochs and another size of minibatches, for methods that have them."""
+    return replace(options, **{name: value for name, value in length.items() if hasattr(options, name)})
 
 
 def training_length(rows: int) -> tuple[int, int]:

@@ -20,7 +20,7 @@ from hibnn.benchmarks.registry import traits_of
 from hibnn.errors import UserError, unknown
 from hibnn.files.toml import read_toml
 from hibnn.learners.method import Method
-from hibnn.learners.network import NetworkOptions
+from hibnn.learners.options import MethodOptions
 from hibnn.learners.registry import find_method
 
 
@@ -48,13 +48,13 @@ def options_for(
     name: str = "default",
     scenario: str = Scenario.TASK,
     **changes: Any,
-) -> NetworkOptions:
+) -> MethodOptions:
     """A method's options on a benchmark: a preset, with changes."""
     found = find_method(method)
     return new_options(found, preset(name, found, traits_of(dataset), Scenario.parse(scenario)) | changes)
 
 
-def new_options(method: Method, values: Any) -> NetworkOptions:
+def new_options(method: Method, values: Any) -> MethodOptions:
     """A method's options from plain values, as a file has them."""
     own = {field.name for field in fields(method.options)}
     if not isinstance(values, Mapping):

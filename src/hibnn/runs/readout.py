@@ -14,7 +14,7 @@ from hibnn.files.reading import read_object
 from hibnn.nn.layout import Layout
 from hibnn.runs.checkpoint import read_state
 from hibnn.runs.experiment import Experiment
-from hibnn.runs.result import last_row_metrics
+from hibnn.runs.result import Kept, last_row_metrics
 from hibnn.runs.run import load_tasks
 from hibnn.runs.trainer import new_inference, new_model
 
@@ -65,7 +65,7 @@ def stored_read_out(
 
 
 def read_out(
-    folder: Path, scenario: Scenario, granularity: str, score: str = "predictive", task_inference: str = "entropy"
+    folder: Path, scenario: Scenario, granularity: str, score: str = "predictive", task_inference: str = "auto"
 ) -> dict[str, Any]:
     """Accuracy after the last task in another scenario; only a head a task can serve every scenario.
 
@@ -84,7 +84,7 @@ def read_out(
     learned = model.inference
     model.inference = new_inference(experiment, setting)
     if model.inference is not None:
-        if learned is not None and learned.kind == task_inference:
+        if learned is not None and learned.kind == experiment.task_inference:
             model.inference.restore(learned.state())
         elif model.inference.holds_out:
             learn_inference(model, tasks)
@@ -94,10 +94,10 @@ def read_out(
         "dataset": experiment.dataset,
         "scenario": str(scenario),
         "granularity": granularity,
-        "task_inference": task_inference,
+        "task_inference": experiment.task_inference,
         "score": score,
         "seed": experiment.seed,
-        "inference_parameters": model.inference_parameters,
+        **Kept.of(model).as_json(),
         **last_row_metrics(tasks, row),
     }
 

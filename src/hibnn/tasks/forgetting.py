@@ -37,7 +37,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Fresh:
-    """What is kept of a task: usual scales of its examples (mean, deviation), and the loss of drawn rows, then and now."""
+    """What is kept of a task: scales of its examples (mean, deviation), and the loss of drawn rows, then and now."""
 
     scales: Float[Tensor, "labels 2"]
     then: Float[Tensor, " network"]
@@ -69,7 +69,9 @@ def scales_of(
     return torch.stack([pair.mean(0) if len(pair) else torch.zeros(2) for pair in own])
 
 
-def drift_losses(probabilities: Float[Tensor, "rows labels"], labels: Int[Tensor, " rows"]) -> Float[Tensor, " network"]:
+def drift_losses(
+    probabilities: Float[Tensor, "rows labels"], labels: Int[Tensor, " rows"]
+) -> Float[Tensor, " network"]:
     """The network's mean loss on drawn rows, with every exponent."""
     answers = (NETWORK[:, None, None] * log_odds(probabilities.cpu())).softmax(-1)
     own = answers.gather(2, labels.expand(len(NETWORK), -1)[..., None])[..., 0]

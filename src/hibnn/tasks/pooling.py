@@ -14,9 +14,9 @@ n + 1 is, if n were held out, and there every class is as likely as any other:
 
 u and v are chosen from a grid by the loss on held-out rows of each task, right after it was learned; only sums are
 kept. Where rows are few, the better of the two answers alone: together they must gain more than the standard error of
-the gain. A network that forgets a task loses its weight there: `drifts` say by how much its loss on rows of each task has
-grown since the task was learned (`hibnn.tasks.forgetting`). Where no network did without the held-out rows, its odds
-count as they are (u = 1).
+the gain. A network that forgets a task loses its weight there: `drifts` say by how much its loss on rows of each task
+has grown since the task was learned (`hibnn.tasks.forgetting`). Where no network did without the held-out rows, its
+odds count as they are (u = 1).
 """
 
 from collections.abc import Sequence
@@ -59,7 +59,9 @@ class Pooling:
 
     @classmethod
     def new(cls) -> "Pooling":
-        return cls(torch.zeros(3, len(NETWORK), len(DENSITY), dtype=torch.float64), torch.zeros((), dtype=torch.float64))
+        return cls(
+            torch.zeros(3, len(NETWORK), len(DENSITY), dtype=torch.float64), torch.zeros((), dtype=torch.float64)
+        )
 
     def update(self, network: Tensor, joint: Tensor, labels: Tensor) -> "Pooling":
         """The sums with rows added: the network's log odds and log n_y p(x | y), (rows, labels) each."""
@@ -83,7 +85,7 @@ class Pooling:
     def exponents(self, drifts: Float[Tensor, "tasks network"]) -> Exponents:
         """The best u of every task and v, or the better one alone unless the gain exceeds its standard error.
 
-        `drifts` are by how much the network's loss, with every u, has grown for a row of each task since it was learned.
+        `drifts` are by how much the network's loss has grown, with every u, for a row of each task since it was new.
         """
         count, density = len(drifts), self.density_alone()
         if not self.sums[1].any():

@@ -186,9 +186,10 @@ class TaskInference:
         ]
         tasks = self.task_probabilities(share(torch.stack([own.logsumexp(1) for own in scores])))
         within = [own.softmax(-1) for own in scores]
-        if self.mixing == "soft":
+        if self.mixing == "soft" and isinstance(predictions[0], Prediction):
             tasks, within = with_surprise(tasks, within, (self.untold if len(joint) > 1 else self.told).surprise)
-        return tasks, [prediction.pooled(own) for prediction, own in zip(predictions, within, strict=True)]
+        parts = zip(predictions, within, exponents.network, strict=True)
+        return tasks, [prediction.pooled(own, asked=u > 0) for prediction, own, u in parts]
 
     def network_evidence(self, predictions: Sequence[P]) -> Float[Tensor, "tasks rows"]:
         """What the network says for each task: the surer its head the likelier."""
