@@ -17,7 +17,6 @@ from hibnn.runs.experiment import Experiment
 from hibnn.runs.result import Record
 from hibnn.runs.trainer import new_model
 
-
 WITHOUT_CHANCE = ("slda",)
 """Methods whose numbers do not depend on the seed."""
 

@@ -14,7 +14,7 @@ from hibnn.runs.readout import read_out
 from hibnn.runs.run import run as run_module
 from killing import KillAfter, KilledError
 
-TIMINGS = ("seconds", "seconds_per_task")
+TIMINGS = ("seconds", "seconds_per_task", "cpu_seconds", "cpu_seconds_per_task", "evaluation_cpu_seconds")
 
 
 def experiment(method="ibnn", size="evidence", **changes):

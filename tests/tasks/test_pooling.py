@@ -1,4 +1,4 @@
-"""Network and density together: the better one alone where rows are few, both where they gain, less where one forgot."""
+"""Network and density together: the better alone where rows are few, both where they gain, less where one forgot."""
 
 import numpy as np
 import pytest

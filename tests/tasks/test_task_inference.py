@@ -15,7 +15,7 @@ from hibnn.tasks import INFERENCES, TaskInference, divide
 from hibnn.tasks.density import DensityOptions
 from killing import KillAfter, KilledError
 
-TIMINGS = ("seconds", "seconds_per_task")
+TIMINGS = ("seconds", "seconds_per_task", "cpu_seconds", "cpu_seconds_per_task", "evaluation_cpu_seconds")
 
 
 def learned(kind, scenario=Scenario.CLASS, method="finetune", **options):

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from hibnn.benchmarks.base import Split
 from hibnn.continual import ContinualModel, new_learner
 from hibnn.errors import UserError, unknown, value_errors
+from hibnn.estimators.drift import Change, Drift
 from hibnn.estimators.inputs import read_inputs
 from hibnn.estimators.model import Model, TaskName, TaskRecord, check_task_name
 from hibnn.estimators.options import density_options, method_options, plain
@@ -35,6 +36,8 @@ class ContinualEstimator(BaseEstimator, ABC):
     model_: Model
     n_features_in_: int
     feature_names_in_: NDArray[Any]
+    drift_: Change | None
+    """What the last experience had changed, and how much of the past still counts; None if it looked as expected."""
     notes_: dict[str, Any]
     """What a surrounding program wants kept in the file, as plain values; absent unless set."""
 
@@ -51,6 +54,7 @@ class ContinualEstimator(BaseEstimator, ABC):
         task_inference: TaskInferenceName = "density",
         density: Mapping[str, Any] | None = None,
         options: Mapping[str, Any] | None = None,
+        drift: Drift = "follow",
         verbose: bool = True,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -64,6 +68,7 @@ class ContinualEstimator(BaseEstimator, ABC):
         self.task_inference: TaskInferenceName = task_inference
         self.density = density
         self.options = options
+        self.drift: Drift = drift
         self.verbose = verbose
         self.random_state = random_state
 
@@ -179,6 +184,8 @@ class ContinualEstimator(BaseEstimator, ABC):
                 raise UserError(f"{name} must be None or a positive whole number, not {value!r}.")
         if self.scaling is not None and self.scaling not in SCALINGS:
             raise unknown("scaling", str(self.scaling), (*SCALINGS, "None"))
+        if self.drift not in get_args(Drift):
+            raise unknown("answer to drift", str(self.drift), get_args(Drift))
         if hasattr(self, "model_"):
             model = self.model_
             for old, new in ((model.method, self.method), (model.inference.kind, self.task_inference)):
@@ -206,12 +213,13 @@ class ContinualEstimator(BaseEstimator, ABC):
         self._check_parameters()
         check_task_name(task.name)
         split = Split(model.inputs.apply(x), y)
-        self._become(learn_experience(model, split, task, self.epochs, self.batch_size, self.verbose))
+        self._become(learn_experience(model, split, task, self.epochs, self.batch_size, self.verbose, self.drift))
 
     def _become(self, model: Model) -> None:
         active = model.learner.active_units()
         self.model_ = model
         self.tasks_ = [task.name for task in model.tasks]
+        self.drift_ = model.change
         self.n_active_ = list(model.options.widths) if active is None else active
 
     def _inputs(self, X: Any) -> NDArray[np.float32]:

@@ -21,6 +21,7 @@ from hibnn.continual import ContinualModel, new_learner
 from hibnn.errors import UserError
 from hibnn.estimators.classifier import ContinualClassifier
 from hibnn.estimators.common import ContinualEstimator
+from hibnn.estimators.drift import FileScore
 from hibnn.estimators.model import Model, TaskRecord, check_task_name
 from hibnn.estimators.options import plain
 from hibnn.estimators.regressor import ContinualRegressor
@@ -111,7 +112,7 @@ def read_model(metadata: Mapping[str, Any], tensors: Mapping[str, Tensor], regre
     inputs, targets = (
         Scaling(tensors[f"{name}.mean"].numpy(), tensors[f"{name}.scale"].numpy()) for name in ("inputs", "targets")
     )
-    tasks = tuple(TaskRecord(**(task | {"classes": tuple(task["classes"])})) for task in metadata["tasks"])
+    tasks = tuple(read_task(task) for task in metadata["tasks"])
     setting = Setting(len(inputs.mean), Layout.MULTI, metadata["seed"], regression=regression)
     told = metadata["inference"]
     inference = TaskInference(told["kind"], setting, options=DensityOptions(**told["options"]))
@@ -119,6 +120,12 @@ def read_model(metadata: Mapping[str, Any], tensors: Mapping[str, Tensor], regre
     inference.restore(state)
     continual = ContinualModel(new_learner(metadata["method"], options, setting, state), inference, precise=True)
     return Model(metadata["method"], options, inputs, targets, tasks, continual)
+
+
+def read_task(values: Mapping[str, Any]) -> TaskRecord:
+    """A task from what `asdict` made of it; JSON has lists for tuples."""
+    scores = tuple(FileScore(**score) for score in values.get("scores", ()))
+    return TaskRecord(**{**values, "classes": tuple(values["classes"]), "scores": scores})
 
 
 def read_file(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:

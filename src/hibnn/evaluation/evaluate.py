@@ -103,7 +103,9 @@ def evaluate_task(model: ContinualModel, benchmark: Benchmark, number: int, gran
             return _growing(within[0], y, number, sizes)
         if told or layout is Layout.SHARED:
             return _judged(within[0], y, y, None, within[0].probabilities.argmax(-1) == y)
-        return _mixed(within, tasks, y, number, sizes, scenario)
+        apart = scenario is Scenario.CLASS and not benchmark.common_outputs
+        mixed = _mixed(within, tasks, y, number, sizes, apart)
+        return replace(mixed, class_correct=mixed.label_correct) if benchmark.common_outputs else mixed
 
     alone = {"network": answers.network, "density": answers.density}
     judged = {name: None if answer is None else judge(answer) for name, answer in alone.items()}
@@ -122,11 +124,11 @@ def _growing(prediction: Prediction, y: Tensor, number: int, sizes: Sequence[int
 
 
 def _mixed(
-    within: Sequence[Prediction], tasks: Tensor, y: Tensor, number: int, sizes: Sequence[int], scenario: Scenario
+    within: Sequence[Prediction], tasks: Tensor, y: Tensor, number: int, sizes: Sequence[int], apart: bool
 ) -> TaskEvaluation:
-    """Several heads, each with a weight for every example: `tasks` is (heads, examples)."""
+    """Several heads, each with a weight for every example: `tasks` is (heads, examples); their classes may be apart."""
     own_correct = within[number].probabilities.argmax(-1) == y
-    if scenario is Scenario.CLASS:
+    if apart:
         mixture = mix_classes(within, places_in_turn(sizes), tasks)
         return _judged(mixture, y, y + sum(sizes[:number]), mixture.tasks.argmax(0) == number, own_correct, sizes)
     mixture = mix_classes(within, [torch.eye(size) for size in sizes], tasks)

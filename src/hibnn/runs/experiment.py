@@ -50,6 +50,8 @@ class Experiment(EvaluationProtocol):
         if self.seed < 0:
             raise UserError(f"a seed must not be negative, as {self.seed} is.")
         Granularity.parse(self.granularity)
+        if self.class_outputs == "all" and self.heads == "single":
+            raise UserError("one head for all has the classes of all tasks anyway: drop --class-outputs all.")
         self.density_options()
         self._take_data()
         if self.task_inference == "auto":
@@ -111,7 +113,13 @@ class Experiment(EvaluationProtocol):
 
     def as_json(self) -> dict[str, Any]:
         """The experiment as plain values."""
-        return asdict(self)
+        idle = {
+            field.name
+            for field in fields(self.options)
+            if field.metadata.get("added") and getattr(self.options, field.name) == field.default
+        }
+        plain = asdict(self)
+        return plain | {"options": {name: value for name, value in plain["options"].items() if name not in idle}}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Experiment":

@@ -10,6 +10,7 @@ from hibnn.tasks.task_inference import Mixing, TaskInferenceName
 
 Heads = Literal["auto", "multi", "single"]
 TaskInferenceChoice = Literal["auto", TaskInferenceName]
+ClassOutputs = Literal["task", "all"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +38,9 @@ class EvaluationProtocol:
     """densities of inputs, or of the network's last hidden layer, which goes on changing as later tasks are learned"""
     heads: Heads = "auto"
     """multi: a head a task; single: one head, shared (domain) or growing (class)"""
+    class_outputs: ClassOutputs = "task"
+    """in the class scenario, a head has outputs for its task's classes, or for all classes of the benchmark, so that a
+    right class counts whichever head gave it (the authors' way; of the same classes in every task, the label counts)"""
     tasks: int | None = None
     """only the first tasks; a benchmark that draws its tasks makes as many as asked for"""
     evaluate_on: EvaluateOn = "test"

@@ -33,7 +33,10 @@ SHARES = (
 )
 """Metrics that are shown in percent."""
 MEMORY = ("bytes", "bytes_network", "bytes_density", "stored_examples")
-METRICS = (*SHARES, "nll", "nll_network", "nll_density", "parameters", "inference_parameters", *MEMORY, "seconds")
+METRICS = (
+    *(*SHARES, "nll", "nll_network", "nll_density", "parameters", "inference_parameters", *MEMORY),
+    *("seconds", "cpu_seconds", "evaluation_cpu_seconds"),
+)
 IDENTITY = ("method", "dataset", "scenario", "granularity", "task_inference", "seed")
 READ_OUT = re.compile(r"(task|domain|class)-(sample|task|batch-\d+)(-[a-z-]+)?\.json")
 """Names of read-outs kept beside a result: scenario, granularity, and what told the task unless it is the entropy."""
@@ -156,6 +159,11 @@ class RunRecord:
     def predictions(self) -> "dict[str, np.ndarray]":
         """What it said of every test example, by task; nothing if that was not stored."""
         return _tensors(self.folder / "predictions.safetensors")
+
+    @cached_property
+    def pruning(self) -> dict[str, Any]:
+        """Its pruning curves, as `hibnn prune` wrote them; empty if it was not pruned."""
+        return _object(self.folder / "pruning.json")[0]
 
     @property
     def progress(self) -> str:

@@ -16,18 +16,29 @@ from hibnn.runs.experiment import Experiment
 
 @dataclass
 class Record:
-    """What a run collects as it goes on, a value a task; plain values, so that a checkpoint can hold it."""
+    """What a run collects as it goes on, a value a task; plain values, so that a checkpoint can hold it.
+
+    `seconds` are those of the clock; `cpu_seconds` those the processor spent on this process, however busy the machine.
+    """
 
     accuracies: list[list[float]] = field(default_factory=list)
     active_units: list[list[float] | None] = field(default_factory=list)
     active_counts: list[list[float] | None] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
+    cpu_seconds: list[float] = field(default_factory=list)
+    evaluation_cpu_seconds: float = 0.0
+
+    def add_cpu(self, tasks: int, seconds: float) -> None:
+        """So many seconds more for the last of some tasks; a checkpoint of an earlier version counted none."""
+        self.cpu_seconds += [0.0] * (tasks - len(self.cpu_seconds))
+        self.cpu_seconds[-1] += seconds
 
     def fits(self, tasks: int) -> bool:
         """Whether it could be that of so many tasks; a checkpoint may have been written by anybody."""
         shares = [value for row in self.accuracies for value in row]
+        seconds = (*self.seconds, *self.cpu_seconds, self.evaluation_cpu_seconds)
         counts = len(self.accuracies), len(self.active_units), len(self.active_counts)
-        return {*counts} == {tasks} and all(0 <= value <= 1 for value in shares) and all(s >= 0 for s in self.seconds)
+        return {*counts} == {tasks} and all(0 <= value <= 1 for value in shares) and all(s >= 0 for s in seconds)
 
     def matrix(self, tasks: int) -> np.ndarray:
         """R[i, j]: accuracy after task i on task j, NaN where there was nothing to evaluate."""
@@ -91,6 +102,9 @@ def summarise(
         **kept.as_json(),
         "seconds": float(sum(record.seconds)),
         "seconds_per_task": record.seconds,
+        "cpu_seconds": float(sum(record.cpu_seconds)),
+        "cpu_seconds_per_task": record.cpu_seconds,
+        "evaluation_cpu_seconds": record.evaluation_cpu_seconds,
         "evaluated_on": experiment.evaluate_on,
         "experiment": experiment.digest,
         "undefined": {name: value.reason for name, value in measured.items() if isinstance(value, Undefined)},

@@ -113,7 +113,9 @@ class Trainer:
 
     def evaluate(self) -> list[TaskEvaluation]:
         """How the model does on all tasks so far."""
+        cpu = time.process_time()
         evaluations = evaluate(self.model, self.benchmark, Granularity.parse(self.experiment.granularity))
+        self.record.evaluation_cpu_seconds += time.process_time() - cpu
         check_predictions(evaluations)
         return evaluations
 
@@ -146,10 +148,11 @@ class Trainer:
 
     def timed(self, work: Callable[[], Any]) -> tuple[float, Any]:
         """Work that counts as training."""
-        start = time.perf_counter()
+        start, cpu = time.perf_counter(), time.process_time()
         value = work()
         seconds = time.perf_counter() - start
         self.record.seconds[-1] += seconds
+        self.record.add_cpu(len(self.record.seconds), time.process_time() - cpu)
         return seconds, value
 
     def note_epoch(self, terms: dict[str, float], seconds: float) -> None:

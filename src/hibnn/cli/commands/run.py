@@ -20,7 +20,7 @@ from hibnn.cli.trackers import TrackerName, tracking
 from hibnn.errors import UserError
 from hibnn.files.reading import read_object
 from hibnn.learners import Method, find_method
-from hibnn.learners.presets import preset
+from hibnn.learners.presets import preset, protocol
 from hibnn.plugins import check_plugins
 from hibnn.runs.experiment import Experiment
 from hibnn.runs.interrupt import noted_signals
@@ -38,7 +38,8 @@ class Subject:
     """What learns what, and where the result goes."""
 
     preset: str = "default"
-    """default: ours for this benchmark; paper: the paper's settings; or a TOML file; options given here go before it"""
+    """default: ours for this benchmark; paper: as its text says; authors: as their program does; or a TOML file;
+    options given here go before it"""
     dataset: str
     """benchmark: split-digits, split-mnist, permuted-mnist, difficulty, ...; or a TOML file that names data of yours"""
     scenario: str
@@ -115,6 +116,7 @@ def parse(arguments: list[str], method: Method) -> Any:
         {}
         if dataset is None
         else preset(name or "default", method, traits_of(dataset), Scenario.parse(scenario or "task"))
+        | protocol(name or "default", method)
     )
     missing = dict.fromkeys(("dataset", "scenario", "method"), tyro.MISSING)
     return parse_words(combined, "run", arguments, default=combined(**missing, **chosen), config=CONFIG)

@@ -22,8 +22,8 @@ HEADER = (
 NOTE = (
     "Accuracy in % and log loss in nats on the test sets after the last task, mean ± standard error over seeds. The "
     "network alone infers tasks by entropy; the density alone is the class with the highest n_y p(x | y, t); both "
-    "is what the method answers. Bytes are those a model keeps: four for a number of a network, examples as their data set "
-    "stores them."
+    "is what the method answers. Bytes are those a model keeps: four for a number of a network, examples as their data "
+    "set stores them."
 )
 
 
