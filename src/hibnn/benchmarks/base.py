@@ -138,6 +138,11 @@ class Benchmark:
         """How many numbers an example has."""
         return int(self.tasks[0].train.inputs.shape[1])
 
+    @property
+    def bytes_an_example(self) -> int:
+        """What an example takes in storage: a byte for each number of an image, four for any other number."""
+        return self.inputs * min(self.tasks[0].train.inputs.dtype.itemsize, 4)
+
 
 def _among(task: Task, classes: tuple[int, ...]) -> Task:
     """A task whose labels count among more classes than its own."""
