@@ -158,7 +158,9 @@ def test_without_the_packages_one_sentence_says_how_to_get_them(cache_folder, mo
     if package != "efficientnet_lite_pytorch":
         pytest.importorskip("efficientnet_lite_pytorch")
         find = efficientnet.importlib.util.find_spec
-        monkeypatch.setattr(efficientnet.importlib.util, "find_spec", lambda name: None if name == package else find(name))
+        monkeypatch.setattr(
+            efficientnet.importlib.util, "find_spec", lambda name: None if name == package else find(name)
+        )
     else:
         monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(SystemExit, match="2"):
