@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, Literal
@@ -47,13 +47,17 @@ class Split:
 
 @dataclass(frozen=True)
 class LazySplit:
-    """Rows of a stored array that become a `Split` when asked for, so that tasks cost no memory until used."""
+    """Rows of a stored array that become a `Split` when asked for, so that tasks cost no memory until used.
+
+    An input becomes (input / scale) ** power; features of a network that are never negative take their square root.
+    """
 
     inputs: NDArray[np.generic]
     rows: NDArray[np.int64]
     labels: NDArray[np.int64]
     scale: float = 1.0
     pixels: NDArray[np.int64] | None = None
+    power: float = 1.0
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -62,11 +66,12 @@ class LazySplit:
         x = self.inputs[self.rows]
         if self.pixels is not None:
             x = x[:, self.pixels]
-        return Split(np.divide(x, self.scale, dtype=np.float32), self.labels)
+        scaled = np.divide(x, self.scale, dtype=np.float32)
+        return Split(scaled if self.power == 1 else scaled**self.power, self.labels)
 
     def take(self, keep: NDArray[np.int64]) -> "LazySplit":
         """The experience's rows at the positions `keep`."""
-        return LazySplit(self.inputs, self.rows[keep], self.labels[keep], self.scale, self.pixels)
+        return replace(self, rows=self.rows[keep], labels=self.labels[keep])
 
 
 @dataclass(frozen=True)
@@ -86,12 +91,21 @@ class Benchmark:
     """A sequence of tasks, and the scenario they are judged in.
 
     `single_domain_head`: all tasks have the same classes, so that in the domain scenario one head serves them.
+    `common_outputs`: a label means the same under every head, so in the class scenario a right one counts under any.
     """
 
     name: str
     scenario: Scenario
     tasks: tuple[Task, ...]
     single_domain_head: bool = False
+    common_outputs: bool = False
+
+    def with_common_outputs(self) -> "Benchmark":
+        """Every task with the classes of all tasks; labels stay as they are where all tasks have the same."""
+        if self.single_domain_head:
+            return replace(self, common_outputs=True)
+        classes = tuple(sorted({one for task in self.tasks for one in task.classes}))
+        return replace(self, tasks=tuple(_among(task, classes) for task in self.tasks), common_outputs=True)
 
     @property
     def arrays(self) -> dict[str, NDArray[np.int64]]:
@@ -123,6 +137,17 @@ class Benchmark:
     def inputs(self) -> int:
         """How many numbers an example has."""
         return int(self.tasks[0].train.inputs.shape[1])
+
+
+def _among(task: Task, classes: tuple[int, ...]) -> Task:
+    """A task whose labels count among more classes than its own."""
+    places = np.searchsorted(classes, task.classes)
+
+    def relabelled(split: LazySplit) -> LazySplit:
+        return replace(split, labels=places[split.labels].astype(np.int64))
+
+    validation = None if task.validation is None else relabelled(task.validation)
+    return Task(task.name, classes, relabelled(task.train), relabelled(task.test), validation)
 
 
 def check_split(split: Split, inputs: int, classes: int) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,13 @@ from sklearn.utils.validation import check_is_fitted
 from hibnn.benchmarks.base import Split
 from hibnn.continual import ContinualModel, new_learner
 from hibnn.errors import UserError, unknown, value_errors
-from hibnn.estimators.inputs import read_inputs
+from hibnn.estimators.drift import Change, Drift
+from hibnn.estimators.inputs import input_scaling, read_inputs
 from hibnn.estimators.model import Model, TaskName, TaskRecord, check_task_name
 from hibnn.estimators.options import density_options, method_options, plain
 from hibnn.estimators.predictive import PredictionMode
 from hibnn.estimators.scaling import Scaling
+from hibnn.estimators.tables.encoding import TableEncoder
 from hibnn.estimators.training import learn_experience
 from hibnn.learners import Setting
 from hibnn.nn.layout import Layout
@@ -36,6 +38,12 @@ class ContinualEstimator(BaseEstimator, ABC):
     model_: Model
     n_features_in_: int
     feature_names_in_: NDArray[Any]
+    encoder_: TableEncoder
+    """How named columns become numbers; absent if the model was begun with an array."""
+    target_: str
+    """The name of what is predicted; absent if nobody named it."""
+    drift_: Change | None
+    """What the last experience had changed, and how much of the past still counts; None if it looked as expected."""
     notes_: dict[str, Any]
     """What a surrounding program wants kept in the file, as plain values; absent unless set."""
 
@@ -52,6 +60,7 @@ class ContinualEstimator(BaseEstimator, ABC):
         task_inference: TaskInferenceName = "density",
         density: Mapping[str, Any] | None = None,
         options: Mapping[str, Any] | None = None,
+        drift: Drift = "follow",
         verbose: bool = True,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -65,6 +74,7 @@ class ContinualEstimator(BaseEstimator, ABC):
         self.task_inference: TaskInferenceName = task_inference
         self.density = density
         self.options = options
+        self.drift: Drift = drift
         self.verbose = verbose
         self.random_state = random_state
 
@@ -109,16 +119,23 @@ class ContinualEstimator(BaseEstimator, ABC):
         with value_errors():
             return self.model_.continual.is_ood(x, rate).numpy()
 
-    def export_onnx(self, path: str | Path, task: TaskName | None = None) -> None:
+    def export_onnx(
+        self, path: str | Path, task: TaskName | None = None, *, inputs: Literal["float32", "float64"] = "float32"
+    ) -> None:
         """Write an ONNX model of inputs as they come, to probabilities (or a mean) and uncertainties.
 
+        A model of data frames has an input for each column, by name; one of arrays has one, `x`. Numbers are `inputs`.
         It predicts as this estimator does, at the means or with the same posterior draws; see
         `hibnn.estimators.export`.
         """
         from hibnn.estimators.export import export_onnx  # needs the extra `onnx`
 
         check_is_fitted(self)
-        export_onnx(self.model_, self._head(task), self._mode, Path(path))
+        if inputs not in ("float32", "float64"):
+            with value_errors():
+                raise unknown("inputs", str(inputs), ("float32", "float64"))
+        encoder = getattr(self, "encoder_", None)
+        export_onnx(self.model_, encoder, self._head(task), self._mode, Path(path), inputs)
 
     def n_parameters(self) -> int:
         """Numbers the model keeps to predict and to go on learning: the network's, and those that tell tasks apart."""
@@ -164,7 +181,7 @@ class ContinualEstimator(BaseEstimator, ABC):
         columns = x.shape[1]
         options = method_options(self.method, self.truncation, self.scaling, columns, self.options)
         seed = first_seed(self.random_state)
-        scaling = Scaling.of(x) if self.scaling == "columns" else Scaling.identity(columns)
+        scaling = input_scaling(self, x) if self.scaling == "columns" else Scaling.identity(columns)
         setting = Setting(columns, Layout.MULTI, seed, regression=self._regression)
         densities = density_options(self.scaling, self.density)
         inference = TaskInference(self.task_inference, setting, options=densities)
@@ -178,6 +195,8 @@ class ContinualEstimator(BaseEstimator, ABC):
                 raise UserError(f"{name} must be None or a positive whole number, not {value!r}.")
         if self.scaling is not None and self.scaling not in SCALINGS:
             raise unknown("scaling", str(self.scaling), (*SCALINGS, "None"))
+        if self.drift not in get_args(Drift):
+            raise unknown("answer to drift", str(self.drift), get_args(Drift))
         if hasattr(self, "model_"):
             model = self.model_
             for old, new in ((model.method, self.method), (model.inference.kind, self.task_inference)):
@@ -205,12 +224,13 @@ class ContinualEstimator(BaseEstimator, ABC):
         self._check_parameters()
         check_task_name(task.name)
         split = Split(model.inputs.apply(x), y)
-        self._become(learn_experience(model, split, task, self.epochs, self.batch_size, self.verbose))
+        self._become(learn_experience(model, split, task, self.epochs, self.batch_size, self.verbose, self.drift))
 
     def _become(self, model: Model) -> None:
         active = model.learner.active_units()
         self.model_ = model
         self.tasks_ = [task.name for task in model.tasks]
+        self.drift_ = model.change
         self.n_active_ = list(model.options.widths) if active is None else active
 
     def _inputs(self, X: Any) -> NDArray[np.float32]:

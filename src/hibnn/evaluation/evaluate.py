@@ -98,7 +98,10 @@ def evaluate_task(model: ContinualModel, benchmark: Benchmark, number: int, gran
     elif told or layout is Layout.SHARED:
         evaluation = _judged(within[0], y, y, None, within[0].probabilities.argmax(-1) == y)
     else:
-        evaluation = _mixed(within, tasks, y, number, sizes, scenario)
+        apart = scenario is Scenario.CLASS and not benchmark.common_outputs
+        evaluation = _mixed(within, tasks, y, number, sizes, apart)
+        if benchmark.common_outputs:
+            evaluation = replace(evaluation, class_correct=evaluation.label_correct)
     if model.inference is None or not joint:
         return evaluation
     return replace(evaluation, outlier_scores=model.inference.outlier_scores(joint).numpy())
@@ -113,11 +116,11 @@ def _growing(prediction: Prediction, y: Tensor, number: int, sizes: Sequence[int
 
 
 def _mixed(
-    within: Sequence[Prediction], tasks: Tensor, y: Tensor, number: int, sizes: Sequence[int], scenario: Scenario
+    within: Sequence[Prediction], tasks: Tensor, y: Tensor, number: int, sizes: Sequence[int], apart: bool
 ) -> TaskEvaluation:
-    """Several heads, each with a weight for every example: `tasks` is (heads, examples)."""
+    """Several heads, each with a weight for every example: `tasks` is (heads, examples); their classes may be apart."""
     own_correct = within[number].probabilities.argmax(-1) == y
-    if scenario is Scenario.CLASS:
+    if apart:
         mixture = mix_classes(within, places_in_turn(sizes), tasks)
         return _judged(mixture, y, y + sum(sizes[:number]), mixture.tasks.argmax(0) == number, own_correct, sizes)
     mixture = mix_classes(within, [torch.eye(size) for size in sizes], tasks)

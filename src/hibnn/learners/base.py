@@ -183,6 +183,10 @@ class Learner(ABC):
         self.attach(split, self.task)
         self.prepare()
 
+    def temper(self, task: int, keep: float) -> None:
+        """Let what was learned of a task count `keep` times when its rows return: 1 as it is, 0 not at all."""
+        raise UserError("this method cannot let go of what it has learned: choose ibnn, hibnn or vcl.")
+
     @abstractmethod
     def attach(self, split: Split, task: int) -> None:
         """Hold the training data of a task (also called when a run is resumed, after `restore`)."""

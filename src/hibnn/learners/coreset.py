@@ -162,5 +162,8 @@ METHOD = Method(
     Look("VCL + coreset", GREY, "--", "v", "xxx"),
     lambda traits, scenario: vcl.default(traits, scenario) | coresets(traits),
     lambda traits, scenario: vcl.paper(traits, scenario) | coresets(traits),
+    lambda traits, scenario: vcl.authors(traits, scenario) | coresets(traits),
+    vcl.PAPER_PROTOCOL,
+    vcl.AUTHORS_PROTOCOL,
     examples_kept=lambda options: f"with {options['coreset_size']:,} examples a task",
 )

@@ -18,6 +18,9 @@ from hibnn.nn.networks.heads import HeadedNetwork
 
 MOST_STORED = 2**31
 """No count in a stored state comes near it."""
+ADDED = {"added": True}
+"""Of an option that earlier versions did not have: it is stored only where it differs from its default, so that runs
+which do not use it keep their hashes."""
 
 
 @dataclass(frozen=True)

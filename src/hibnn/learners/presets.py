@@ -1,7 +1,9 @@
-"""Presets: options for a method on a benchmark, ours or the paper's, as the method's own file has them.
+"""Presets: options for a method on a benchmark, ours, the paper's or its authors', as the method's own file has them.
 
-Ours were searched on validation data (`paper/search.md`). The paper's follow its section "Experimental details" and,
-where it is silent, its authors' program. Further ones are files, as `hibnn search` writes them:
+Ours (`default`) were searched on validation data (`paper/search.md`). Those of the `paper` follow its equations and its
+section "Experimental details" and, where it is silent, its authors' program; those of the `authors` are what that
+program does. The last two also say how tasks are inferred (`protocol`). Further presets are files, as `hibnn search`
+writes them:
 
     method = "ibnn"
     preset = "default"       # what the options are changes of
@@ -23,6 +25,8 @@ from hibnn.learners.method import Method
 from hibnn.learners.network import NetworkOptions
 from hibnn.learners.registry import find_method
 
+NAMES = ("default", "paper", "authors")
+
 
 def preset(
     name: str,
@@ -33,13 +37,21 @@ def preset(
 ) -> dict[str, Any]:
     """The options in which a preset differs from the method's own defaults.
 
-    `name` is "default", "paper", or the path of a preset file; `above` are the files that led to it.
+    `name` is "default", "paper", "authors", or the path of a preset file; `above` are the files that led to it.
     """
     if str(name).endswith(".toml"):
         return _from_file(Path(name), method, traits, scenario, above)
-    if name not in ("default", "paper"):
-        raise unknown("preset", str(name), ("default", "paper"))
-    return (method.paper if name == "paper" else method.default)(traits, scenario)
+    if name not in NAMES:
+        raise unknown("preset", str(name), NAMES)
+    chosen = {"default": method.default, "paper": method.paper, "authors": method.authors or method.paper}[name]
+    return chosen(traits, scenario)
+
+
+def protocol(name: str, method: Method) -> dict[str, Any]:
+    """The words of `hibnn.runs.protocol` in which a preset differs from their defaults; a file has its base's."""
+    while str(name).endswith(".toml"):
+        name = read_toml(Path(name)).get("preset", "default")
+    return dict({"paper": method.paper_protocol, "authors": method.authors_protocol}.get(name, {}))
 
 
 def options_for(
@@ -69,7 +81,9 @@ def _from_file(
     path: Path, method: Method, traits: Traits, scenario: Scenario, above: tuple[Path, ...]
 ) -> dict[str, Any]:
     if path.resolve() in above:
-        raise UserError(f"the preset {path} leads back to itself: let it name 'default', 'paper' or another file.")
+        raise UserError(
+            f"the preset {path} leads back to itself: let it name 'default', 'paper', 'authors' or another file."
+        )
     if above and not path.exists():
         raise UserError(f"{above[-1]} names a preset file {path} that does not exist.")
     content = read_toml(path)

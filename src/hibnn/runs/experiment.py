@@ -49,6 +49,8 @@ class Experiment(EvaluationProtocol):
         Granularity.parse(self.granularity)
         if self.task_inference == "density" and self.heads == "single":
             raise UserError("a density chooses among heads: use --heads multi (or auto) with --task-inference density.")
+        if self.class_outputs == "all" and self.heads == "single":
+            raise UserError("one head for all has the classes of all tasks anyway: drop --class-outputs all.")
         self.density_options()
         self._take_data()
 
@@ -75,7 +77,13 @@ class Experiment(EvaluationProtocol):
 
     def as_json(self) -> dict[str, Any]:
         """The experiment as plain values."""
-        return asdict(self)
+        idle = {
+            field.name
+            for field in fields(self.options)
+            if field.metadata.get("added") and getattr(self.options, field.name) == field.default
+        }
+        plain = asdict(self)
+        return plain | {"options": {name: value for name, value in plain["options"].items() if name not in idle}}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Experiment":

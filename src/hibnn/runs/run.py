@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hibnn.benchmarks import Benchmark
+from hibnn.benchmarks import Benchmark, Scenario
 from hibnn.benchmarks import benchmark as make_benchmark
 from hibnn.benchmarks.registry import part_of
 from hibnn.datasets.reporting import report
@@ -96,7 +96,13 @@ def load_tasks(experiment: Experiment, given: Benchmark | None = None) -> Benchm
     """The tasks an experiment learns, by their name or out of those given."""
     part: Any = {"seed": experiment.seed, "tasks": experiment.tasks, "evaluate_on": experiment.evaluate_on}
     if given is None and (not experiment.data or experiment.dataset.endswith(".toml")):
-        return make_benchmark(experiment.dataset, experiment.scenario, **part)
+        return _with_outputs(experiment, make_benchmark(experiment.dataset, experiment.scenario, **part))
     if given is None or (given.digest, given.scenario) != (experiment.data, experiment.scenario):
         raise UserError(f"the tasks of {experiment.dataset} were made from arrays: give the same as benchmark=.")
-    return part_of(given, **part)
+    return _with_outputs(experiment, part_of(given, **part))
+
+
+def _with_outputs(experiment: Experiment, tasks: Benchmark) -> Benchmark:
+    """The tasks with the outputs that their heads are to have."""
+    wanted = experiment.class_outputs == "all" and experiment.scenario is Scenario.CLASS
+    return tasks.with_common_outputs() if wanted else tasks

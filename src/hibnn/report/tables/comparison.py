@@ -16,8 +16,9 @@ from hibnn.runs.groups import Group
 HEADER = ("benchmark", "scenario", "method", "paper", "ours", "seeds", "widths", "granularity", "numbers kept")
 NOTE = (
     "Accuracy in % on the test sets after the last task: mean ± standard error over seeds, or median (maximum, "
-    "minimum) over widths of the mean over seeds. The paper has five seeds and infers one head for a whole test set; "
-    "the column granularity says how ours is inferred: for each sample, each batch, or a task's whole test set."
+    "minimum) over widths of the mean over seeds, ours with the standard error of the median. The paper has five seeds "
+    "and infers one head for a whole test set; the column granularity says how ours is inferred: for each sample, each "
+    "batch, or a task's whole test set."
 )
 
 
