@@ -175,7 +175,7 @@ def test_other_weights_are_refused_before_they_are_read(tmp_path, monkeypatch):
     (package / "models" / "weights.pth").write_bytes(b"something else")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(efficientnet, "WEIGHTS", ("impostor", "models/weights.pth"))
-    with pytest.raises(UserError, match="weights.pth is not the file it should be"):
+    with pytest.raises(UserError, match=r"weights\.pth is not the file it should be"):
         efficientnet.verified_weights()
 
 
