@@ -2,7 +2,8 @@
 
 python examples/photographs.py
 
-The pictures come with scikit-image: squares of their upper part to learn from, squares of their lower part to ask about.
+The pictures come with scikit-image: squares of their upper part to learn from, squares of their lower part to ask
+about.
 """
 
 import numpy as np
@@ -30,7 +31,7 @@ def squares(picture: np.ndarray, random: np.random.Generator) -> np.ndarray:
 
 
 def embed(images: np.ndarray, network: torch.nn.Module) -> np.ndarray:
-    """Numbers for each image. Any network from images to rows of numbers will do; the root is for those that are 0 or more."""
+    """Numbers for each image, from any network that makes rows of numbers; the root is for those that are 0 or more."""
     with torch.inference_mode():
         batches = [network(batch) for batch in torch.from_numpy(images).split(8)]
     return torch.cat(batches).sqrt().numpy()

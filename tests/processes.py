@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-TIMINGS = ("seconds", "seconds_per_task")
+TIMINGS = ("seconds", "seconds_per_task", "cpu_seconds", "cpu_seconds_per_task", "evaluation_cpu_seconds")
 
 
 def command(method, folder, *more, epochs=8, tasks=3):

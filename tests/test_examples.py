@@ -1,5 +1,6 @@
 """Every example is short, runs in an empty folder, and says what it promises."""
 
+import json
 import re
 import runpy
 import sys
@@ -56,3 +57,15 @@ def test_an_example_runs_and_says_what_it_promises(name, tmp_path, monkeypatch, 
     assert SHOWS.get(name, bool)(printed)
     for left in LEAVES.get(name, []):
         assert (tmp_path / left).stat().st_size > 0
+
+
+def test_the_notebook_of_the_monthly_story_runs_cell_by_cell(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    cells = json.loads((FOLDER / "monthly.ipynb").read_text(encoding="utf-8"))["cells"]
+    scope: dict = {}
+    for number, source in enumerate("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"):
+        exec(compile(source, f"cell {number}", "exec"), scope)
+    said = capsys.readouterr()
+    assert "6 months learned; the same answers here: True" in said.out
+    assert all(share > 0.7 for share in scope["accuracy"])
+    assert re.search(r"accuracy \d\d\.\d % on 300 rows of june.csv", said.err)

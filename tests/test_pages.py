@@ -58,6 +58,14 @@ def test_the_tutorial_runs_as_written_and_says_what_it_shows(tmp_path, monkeypat
     assert (tmp_path / "customers.onnx").stat().st_size > 0
 
 
+def test_the_readme_says_what_to_install_before_anything_else_of_own_data():
+    section = (DOCS.parent / "README.md").read_text(encoding="utf-8").split("## On your own data")[1]
+    first = re.search(r"```\n(.*?)```", section, re.DOTALL)
+    assert first is not None
+    assert first[1] == "pip install '.[tabular]'\n"
+    assert section.strip().startswith("```")
+
+
 @pytest.fixture
 def extending(tmp_path, monkeypatch, forget_plugins):
     """The files of the page in a folder of their own."""

@@ -9,6 +9,7 @@ from hibnn.benchmarks import Benchmark, find_benchmark
 from hibnn.benchmarks.layout import layout_for
 from hibnn.learners import find_method
 from hibnn.nn.layout import Layout
+from hibnn.reproduce.recording import read_outs_of
 from hibnn.runs.experiment import Experiment
 from hibnn.sweeps.space import Range, read_problem
 from hibnn.sweeps.sweep import read_sweep
@@ -43,8 +44,8 @@ def test_every_sweep_has_a_quick_form_of_one_seed(path):
     assert quick.keys() <= options | {"seeds", "tasks"}
 
 
-def test_table_1_has_every_cell():
-    cells = {(experiment.method, experiment.dataset, experiment.scenario.value) for experiment in runs("table1")}
+def test_table_1_has_every_cell_trained_or_read_out():
+    cells = {(run.method, run.dataset, str(s)) for run in runs("table1") for s in (run.scenario, *read_outs_of(run))}
     datasets = ("permuted-mnist", "split-mnist", "split-mnist-noise", "split-mnist-images")
     methods = ("ewc", "si", "gem", "vcl", "den", "ibnn", "finetune", "joint")
     whole = {(m, d, s) for m in methods for d in datasets for s in ("task", "domain", "class")}
@@ -94,3 +95,10 @@ def test_every_search_has_the_papers_space(path):
         assert problem.space[name] == [0.5, 2 / 3, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.25, 2.5, 2.75, 3]
     assert ("child_alpha" in problem.space) == (problem.fixed["method"] == "hibnn")
     assert problem.experiment({name: 1.0 for name in problem.space}).evaluate_on == "validation"
+
+
+@pytest.mark.parametrize("path", [*SWEEPS, *SEARCHES], ids=lambda path: path.stem)
+def test_one_head_for_a_whole_test_set_is_inferred_by_entropy_as_in_the_paper(path):
+    text = tomllib.loads(path.read_text())
+    for grid in text.get("grid", [text.get("fixed", {})]):
+        assert grid.get("granularity") != "task" or grid.get("task_inference") == "entropy"

@@ -158,7 +158,9 @@ def test_without_the_packages_one_sentence_says_how_to_get_them(cache_folder, mo
     if package != "efficientnet_lite_pytorch":
         pytest.importorskip("efficientnet_lite_pytorch")
         find = efficientnet.importlib.util.find_spec
-        monkeypatch.setattr(efficientnet.importlib.util, "find_spec", lambda name: None if name == package else find(name))
+        monkeypatch.setattr(
+            efficientnet.importlib.util, "find_spec", lambda name: None if name == package else find(name)
+        )
     else:
         monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(SystemExit, match="2"):
@@ -173,7 +175,7 @@ def test_other_weights_are_refused_before_they_are_read(tmp_path, monkeypatch):
     (package / "models" / "weights.pth").write_bytes(b"something else")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(efficientnet, "WEIGHTS", ("impostor", "models/weights.pth"))
-    with pytest.raises(UserError, match="weights.pth is not the file it should be"):
+    with pytest.raises(UserError, match=r"weights\.pth is not the file it should be"):
         efficientnet.verified_weights()
 
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -91,3 +93,32 @@ def test_heads_follow_the_scenario_and_the_method():
     assert layout_for(classes, "single", prefers_single=False) is Layout.GROWING
     with pytest.raises(UserError, match="head a task"):
         layout_for(task, "single", prefers_single=True)
+
+
+def test_with_common_outputs_labels_count_among_all_classes_and_any_head_may_be_right():
+    common = small_benchmark(Scenario.CLASS, tasks=2).with_common_outputs()
+    plain = small_benchmark(Scenario.CLASS, tasks=2)
+    assert [task.classes for task in common.tasks] == [(0, 1, 2, 3)] * 2
+    for task, before in zip(common.tasks, plain.tasks, strict=True):
+        for part in ("train", "test"):
+            labels = getattr(before, part).labels + before.classes[0]
+            assert np.array_equal(getattr(task, part).load().y, labels)
+    sure, unsure = [[0.0, 0.0, 0.1, 0.9]], [[0.3, 0.3, 0.2, 0.2]]
+    model = ContinualModel(
+        Oracle([sure, unsure], sizes=(4, 4))
+    )  # the first head answers, though the task is the second
+    result = evaluate_task(model, common, 1, Granularity.parse("task"))
+    assert not result.task_correct.any()
+    assert result.accuracy(Scenario.CLASS) == (result.targets == 3).mean() == 0.5
+    assert result.probabilities.shape[1] == 4
+
+
+def test_where_tasks_share_their_classes_common_outputs_leave_labels_as_they_are():
+    shared = replace(small_benchmark(Scenario.CLASS, tasks=2), single_domain_head=True)
+    common = shared.with_common_outputs()
+    assert common.tasks == shared.tasks
+    wrong_head = ContinualModel(Oracle([SURE, UNSURE]))
+    apart, right = (
+        evaluate_task(wrong_head, tasks, 1, Granularity(1)).accuracy(Scenario.CLASS) for tasks in (shared, common)
+    )
+    assert (apart, right) == (0.0, 0.5)

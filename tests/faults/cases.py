@@ -34,6 +34,7 @@ LINES = {
     "prune": "prune runs/done --percentages 0 50",
     "figures": "figures runs -o drawn",
     "tables": "tables runs -o tables",
+    "reproduce": "reproduce --paper study --write --no-figures",
     "report": "report runs -o page.html",
     "watch": "watch runs --port 0",
     "methods": "methods",
@@ -50,6 +51,12 @@ OUTPUTS += (
     "runs/demo",
     "runs/search",
     "report.html",
+    "study/RESULTS.md",
+    "study/tables",
+    "study/figures",
+    "runs/reproduce",
+    "study/records/estimates.json",
+    "study/records/nowhere",
 )
 SLOW = ("demo", "watch", "bench")
 FURTHER = {
@@ -64,6 +71,8 @@ FURTHER = {
     "done": f"{RUN} --dataset split-digits --method ibnn --tasks 2 --epochs 2 --out runs/done",
     "plan": "sweep sweep.toml --out swept --dry-run",
     "verify": "data verify",
+    "drawn": "reproduce --paper study --write",
+    "listed": "reproduce --paper study --only table1 --list --workers 1",
     "picture": "inspect model.hibnn --picture new.png",
 }
 ALL = LINES | FURTHER
@@ -79,6 +88,10 @@ READERS: dict[str, tuple[str, ...]] = {
     "preset.toml": ("preset",),
     "sweep.toml": ("sweep", "plan"),
     "search.toml": ("search",),
+    "study/table1.toml": ("listed",),
+    "study/records/estimates.json": ("listed",),
+    "study/records/ibnn-mnist.jsonl": ("reproduce", "drawn", "listed"),
+    "study/records/factorisation.jsonl": ("reproduce",),
     "model.hibnn": ("fit", "predict", "inspect"),
     "numbers.hibnn": ("numbers",),
     **{
@@ -191,7 +204,8 @@ def _line(reader: str, name: str) -> list[str]:
 
 
 def _case(kind, what, words, prepare, value="", patient=False):
-    flags = ("--out", "--onnx", "--picture", "--figure", *(["--model"] if words[0] == "fit" else []))
+    own = {"fit": ["--model"], "reproduce": ["--paper"]}.get(words[0], [])
+    flags = ("--out", "--onnx", "--picture", "--figure", *own)
     named = (
         [value, *(["nowhere"] if value == "link" else [])] if any(f"{flag}={value}" in words for flag in flags) else []
     )

@@ -16,7 +16,7 @@ from pathlib import Path
 DEAD = 77
 EVENTS = {"os.rename", "os.remove", "os.mkdir", "os.truncate", "os.chmod", "os.link", "os.symlink", "os.rmdir"}
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
-PATIENCE = 60.0
+PATIENCE = 300.0
 
 
 class Countdown:

@@ -98,26 +98,6 @@ def test_more_draws_of_the_weights_are_more_rows():
     assert learner.epoch(0)["nll"] > 0
 
 
-def test_authors_variants_train_and_answer():
-    benchmark = small_benchmark()
-    options = {
-        "relaxation": "paper", "mask_kl": "authors", "averaged_masks": 10, "prediction_masks": "soft",
-        "schedule": "exponential", "epochs": 3, "prediction_draws": 5, "size": "prior",
-    }  # fmt: skip
-    options = {name: find_value(name, value) for name, value in options.items()}
-    for method, expected in (("ibnn", {"kl_masks"}), ("hibnn", {"kl_masks", "kl_child"})):
-        learner = small_learner(method, benchmark, **options)
-        terms = learn(learner, benchmark.tasks[0])[-1]
-        assert expected <= set(terms)
-        assert torch.isfinite(probabilities(learner, benchmark)).all()
-
-
-def find_value(name, value):
-    """A value as the enumeration its option wants."""
-    default = getattr(BuffetOptions(), name)
-    return type(default)(value)
-
-
 def test_a_growing_head_serves_bayesian_methods_too():
     benchmark = small_benchmark(Scenario.CLASS)
     learner = small_learner("ibnn", benchmark, heads="single", epochs=2)
@@ -169,3 +149,9 @@ def test_options_take_words_for_their_enumerations():
     assert options.schedule is Schedule.CONSTANT
     with pytest.raises(UserError, match="relaxation"):
         BuffetOptions(relaxation="log")
+
+
+def test_schedules_fall_as_they_say():
+    assert Schedule.EXPONENTIAL.factor(2000, 9) == pytest.approx(0.87**2)
+    assert Schedule.HALVING.factor(1500, 9) == pytest.approx(0.5**1.5)
+    assert Schedule.CONSTANT.factor(1500, 9) == 1.0

@@ -13,9 +13,11 @@ from forgetting import accuracy_at_the_end
 from hibnn.benchmarks import Scenario
 from hibnn.errors import UserError
 from hibnn.learners.base import Setting
-from hibnn.learners.gem import GEM, GEMOptions, bounded_quadratic, project
+from hibnn.learners.gem import GEM, GEMOptions, bounded_quadratic, gram_and_products, project
+from hibnn.learners.memory_gradients import MemoryGradients, flat, unflat
 from hibnn.learners.presets import options_for
 from hibnn.nn.layout import Layout
+from hibnn.nn.networks.mlp import MLP
 
 SMALL = {"memory": 30, "learning_rate": 0.1}
 
@@ -79,21 +81,84 @@ def test_memories_that_agree_completely_are_no_obstacle(generator):
     assert projected.norm() < 1e-4 * memory.norm()
 
 
+def separate_gradients(mlp, memories):
+    """G by automatic differentiation, memory after memory."""
+    rows = []
+    for task, (x, y) in enumerate(memories):
+        loss = cross_entropy(mlp(x, task), y)
+        rows.append(flat(torch.autograd.grad(loss, list(mlp.parameters()), materialize_grads=True)))
+    return torch.stack(rows)
+
+
+def network_and_memories(layout, generator, constant=(), hidden=(7, 5)):
+    """Two memories of different sizes, with heads of different sizes, and the head of a task without a memory."""
+    outputs = (3, 3, 3) if layout is Layout.SHARED else (3, 2, 4)
+    mlp = MLP(12, hidden, layout, generator)
+    for count in outputs:
+        mlp.add_head(count, generator)
+    mlp = mlp.double()
+    memories = []
+    for task, examples in enumerate((9, 6)):
+        x = torch.randn(examples, 12, generator=generator, dtype=torch.float64)
+        same = [column + task for column in constant][: len(constant) - task]  # another set for each, one fewer
+        x[:, same] = x[0, same]
+        first = outputs[0] * task if layout is Layout.GROWING else 0
+        memories.append((x, first + torch.arange(examples) % outputs[task]))
+    return mlp, memories
+
+
+@pytest.mark.parametrize("constant", [(), (1, 5, 6), tuple(range(12))])
+@pytest.mark.parametrize("layout", Layout)
+def test_gradients_of_all_memories_at_once_are_those_of_separate_passes(layout, constant, generator):
+    mlp, memories = network_and_memories(layout, generator, constant)
+    together = MemoryGradients(mlp, memories)
+    for _ in range(2):  # the second writes over the first, at other weights
+        assert torch.allclose(together(), separate_gradients(mlp, memories), rtol=1e-12, atol=1e-15)
+        for parameter in mlp.parameters():
+            parameter.data.add_(torch.randn(parameter.shape, generator=generator) * 0.1)
+
+
+@pytest.mark.parametrize("hidden", [(7,), (9, 7, 5)])
+def test_gradients_of_all_memories_are_right_at_any_depth(hidden, generator):
+    mlp, memories = network_and_memories(Layout.MULTI, generator, (1, 5, 6), hidden)
+    assert torch.allclose(MemoryGradients(mlp, memories)(), separate_gradients(mlp, memories), rtol=1e-12, atol=1e-15)
+
+
+def test_inputs_that_are_the_same_in_all_examples_of_a_memory_are_left_out_of_the_products(generator):
+    mlp, memories = network_and_memories(Layout.SHARED, generator, (1, 5, 6))
+    assert MemoryGradients(mlp, memories).inputs.x.shape == (2, 9, 12 - 2)
+
+
+def test_a_vector_is_cut_up_into_what_it_was_made_of(generator):
+    mlp, _ = network_and_memories(Layout.MULTI, generator)
+    values = [torch.randn(parameter.shape, generator=generator) for parameter in mlp.parameters()]
+    again = unflat(flat(values), values)
+    assert all(torch.equal(own, other) for own, other in zip(values, again, strict=True))
+
+
+def test_the_gram_matrix_is_summed_over_blocks_of_columns(generator, monkeypatch):
+    monkeypatch.setattr("hibnn.learners.gem.COLUMNS_AT_ONCE", 7)
+    memories = torch.randn(4, 50, generator=generator)
+    gradient = torch.randn(50, generator=generator)
+    gram, products = gram_and_products(gradient, memories)
+    exact = memories.double()
+    assert torch.allclose(gram, exact @ exact.T, rtol=1e-12)
+    assert torch.allclose(products, exact @ gradient.double(), rtol=1e-12)
+
+
 class Watched(GEM):
     """Keeps every gradient before and after it is adjusted, and the gradients of the memories at the same weights."""
 
     def adjust_gradients(self):
         self.seen = getattr(self, "seen", [])
         before = self.gradient()
-        memories = [self.memory_gradient(task) for task in range(len(self.memories))]
         terms = super().adjust_gradients()
-        if memories:
-            self.seen.append((before, self.gradient(), torch.stack(memories)))
+        if self.memories:
+            self.seen.append((before, self.gradient(), separate_gradients(self.mlp, self.memories)))
         return terms
 
     def gradient(self):
-        own = [p.grad if p.grad is not None else torch.zeros_like(p) for p in self.network.parameters()]
-        return torch.cat([value.flatten() for value in own])
+        return flat([p.grad if p.grad is not None else torch.zeros_like(p) for p in self.network.parameters()])
 
 
 def test_no_step_conflicts_with_a_memory_and_steps_without_conflict_are_left_alone():

@@ -1,13 +1,14 @@
 """The ELBO against exact and numeric integrals: a wrong, missing or doubled term shows."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from scipy import integrate, stats
 
-from hibnn.learners.objective import Draws, MaskKL, authors_child_kl, negative_elbo
+from hibnn.learners.objective import Draws, negative_elbo, training_masks
 from hibnn.nn.layers.ibp import HIBPMask, IBPMask, Sticks
 from hibnn.nn.layers.masks import Relaxation
 from hibnn.nn.layout import Layout
@@ -144,21 +145,28 @@ def test_the_kl_of_masks_agrees_with_numeric_integration_and_is_not_divided_by_t
     assert_mean(terms["kl_masks"], torch.tensor(expected))
 
 
-def test_the_authors_variant_has_a_positive_mask_kl_at_the_prior_and_divides_it_by_the_examples(generator):
-    buffet = HIBPMask(Sticks(6, 4.0, start=4.0), [6], 4.0)
-    made = network(2, [6], 2, buffet)
-    draws = Draws(mask_kl=MaskKL.AUTHORS)
-    x, y = torch.ones(64, 2), torch.zeros(64, dtype=torch.int64)
-    few, many = (repeated(made, x, y, examples, Categorical(), draws, generator) for examples in (1, 1000))
-    assert few["kl_masks"].mean() > 0.1
-    assert_mean(few["kl_masks"] / 1000 - many["kl_masks"], torch.tensor(0.0))
-    assert few["kl_child"].mean() > 0
+@pytest.mark.parametrize("relaxation", list(Relaxation))
+def test_masks_that_are_averaged_have_sticks_of_their_own(generator, relaxation):
+    """So the variance of their average falls with their number; with one draw of sticks for all it would not."""
+    draws = Draws(stick_sets=1, averaged_masks=10, relaxation=relaxation)
+    buffet = IBPMask([Sticks(1, 1.0, start=1.0)])
+    with torch.no_grad():
+        single = [training_masks(buffet, 400, 1, replace(draws, averaged_masks=1), generator) for _ in range(200)]
+        averaged = [training_masks(buffet, 400, 1, draws, generator) for _ in range(200)]
+    one, ten = (torch.stack([masks[0].mean() for masks, _ in drawn]) for drawn in (single, averaged))
+    assert 5 < one.var() / ten.var() < 20
+    assert_mean(one - ten, 0.0)
 
 
-def test_the_authors_child_kl_grows_with_the_distance_of_the_sticks(generator):
-    near, far = (HIBPMask(Sticks(4, 4.0, start), [4, 4], 4.0) for start in (4.0, 40.0))
-    values = [torch.stack([authors_child_kl(one, 10, generator) for _ in range(50)]).mean() for one in (near, far)]
-    assert values[1] > 2 * values[0]
+def test_the_kl_of_averaged_masks_is_that_of_one(generator):
+    made = network(1, [2], 2, IBPMask([Sticks(2, 3.0, start=3.0)]))
+    x, y = torch.ones(256, 1), torch.zeros(256, dtype=torch.int64)
+    single, averaged = (
+        repeated(made, x, y, 1000, Categorical(), Draws(prior_temperature=1.2, averaged_masks=count), generator)
+        for count in (1, 5)
+    )
+    assert_mean(single["kl_masks"] - averaged["kl_masks"], 0.0)
+    assert single["kl_masks"].mean() > 0.05
 
 
 @pytest.mark.parametrize("alpha", [0.1, 5.0, 1000.0])

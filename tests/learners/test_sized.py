@@ -143,7 +143,7 @@ def test_a_task_whose_rows_return_goes_on_with_its_own_neurons_and_leaves_those_
     learner = tasks_learned(small_learner("ibnn", benchmark, **SMALL), benchmark)
     first, second, last = (probabilities(learner, benchmark, number) for number in range(3))
     learner.begin_experience(benchmark.tasks[2].train.load(), 2, head=2)
-    assert learner.held_units() == learner.units[1]
+    assert learner.held_units(learner.task) == learner.units[1]
     for number in range(learner.epochs):
         learner.epoch(number)
     learner.end()
@@ -151,7 +151,7 @@ def test_a_task_whose_rows_return_goes_on_with_its_own_neurons_and_leaves_those_
     assert torch.equal(probabilities(learner, benchmark, 1), second)
     assert not torch.equal(probabilities(learner, benchmark, 2), last)
     learner.begin_experience(benchmark.tasks[0].train.load(), 2, head=0)
-    assert learner.held_units() == learner.units[2]
+    assert learner.held_units(learner.task) == learner.units[2]
 
 
 def test_stored_while_exploring_and_while_cutting_a_learner_goes_on_exactly(tmp_path):
@@ -203,7 +203,7 @@ def test_where_the_prior_sizes_layers_soft_stamps_keep_the_sticks_of_each_task_a
         learn(plain, task)
         expected.append(plain.bayesian.buffet.expected_pi()[0])
     for number, pi in enumerate(expected):
-        assert torch.equal(stamped.neurons.expected_pi(number)[0], pi)
+        assert torch.equal(stamped.neurons.expected_masks(number)[0], pi)
     assert stamped.parameter_count() == plain.parameter_count() + 3 * 2 * 20
     with pytest.raises(UserError, match="size evidence"):
         small_learner("ibnn", benchmark, timestamps="hard", size="prior")

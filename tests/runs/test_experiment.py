@@ -85,3 +85,17 @@ def test_every_setting_counts_but_those_of_an_inference_that_is_not_made():
         experiment(**change).digest for change in ({}, *changes, {"options": options_for("vcl", "permuted-mnist")})
     }
     assert len(digests) == 7
+
+
+def test_an_option_that_was_added_counts_only_where_it_is_used():
+    plain, changed = experiment(), experiment(options=options_for("vcl", "split-digits", weight_noise="batch"))
+    assert "weight_noise" not in plain.as_json()["options"]
+    assert changed.as_json()["options"]["weight_noise"] == "batch"
+    assert Experiment.from_json(plain.as_json()) == plain
+    assert Experiment.from_json(changed.as_json()) == changed
+    assert plain.digest != changed.digest
+
+
+def test_heads_with_all_classes_need_a_head_for_each_task():
+    with pytest.raises(UserError, match="drop --class-outputs all"):
+        experiment(class_outputs="all", heads="single")

@@ -275,4 +275,4 @@ def test_the_live_table_shows_what_runs_what_ended_and_how_long_it_will_take(gri
     text = console.file.getvalue()
     assert "diverged, no number" in text
     assert "finetune on split-digits, class" in text
-    assert "2/8: 1 runs done, 0 failed, 1 diverged, 1 running, about 00:00:00 left" in text
+    assert "2/8: 1 runs done, 0 failed, 1 diverged, 1 running, about 0 s left" in text

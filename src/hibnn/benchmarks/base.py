@@ -91,12 +91,21 @@ class Benchmark:
     """A sequence of tasks, and the scenario they are judged in.
 
     `single_domain_head`: all tasks have the same classes, so that in the domain scenario one head serves them.
+    `common_outputs`: a label means the same under every head, so in the class scenario a right one counts under any.
     """
 
     name: str
     scenario: Scenario
     tasks: tuple[Task, ...]
     single_domain_head: bool = False
+    common_outputs: bool = False
+
+    def with_common_outputs(self) -> "Benchmark":
+        """Every task with the classes of all tasks; labels stay as they are where all tasks have the same."""
+        if self.single_domain_head:
+            return replace(self, common_outputs=True)
+        classes = tuple(sorted({one for task in self.tasks for one in task.classes}))
+        return replace(self, tasks=tuple(_among(task, classes) for task in self.tasks), common_outputs=True)
 
     @property
     def arrays(self) -> dict[str, NDArray[np.int64]]:
@@ -128,6 +137,22 @@ class Benchmark:
     def inputs(self) -> int:
         """How many numbers an example has."""
         return int(self.tasks[0].train.inputs.shape[1])
+
+    @property
+    def bytes_an_example(self) -> int:
+        """What an example takes in storage: a byte for each number of an image, four for any other number."""
+        return self.inputs * min(self.tasks[0].train.inputs.dtype.itemsize, 4)
+
+
+def _among(task: Task, classes: tuple[int, ...]) -> Task:
+    """A task whose labels count among more classes than its own."""
+    places = np.searchsorted(classes, task.classes)
+
+    def relabelled(split: LazySplit) -> LazySplit:
+        return replace(split, labels=places[split.labels].astype(np.int64))
+
+    validation = None if task.validation is None else relabelled(task.validation)
+    return Task(task.name, classes, relabelled(task.train), relabelled(task.test), validation)
 
 
 def check_split(split: Split, inputs: int, classes: int) -> None:

@@ -54,5 +54,6 @@ BENCHMARKS = (
         "increasing difficulty",
         lambda seed, count: difficulty_tasks(count),
         tuple(size_of(source, len(pair), 32 * 32) for source, pair in SEQUENCE),
+        sources=len({source for source, _ in SEQUENCE}),
     ),
 )

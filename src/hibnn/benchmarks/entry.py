@@ -28,13 +28,16 @@ class TaskSize:
 class Traits:
     """What presets may know of a benchmark: training rows and classes of a task, and whether all share their classes.
 
-    `same_classes`: every task asks for the same classes of changed inputs, as permuted images do.
+    `same_classes`: every task asks for the same classes of changed inputs, as permuted images do; `tasks`: how many
+    there are; `sources`: how many data sets they come from.
     """
 
     rows: int
     inputs: int
     classes: int
     same_classes: bool = False
+    tasks: int = 5
+    sources: int = 1
 
     @property
     def few_rows(self) -> bool:
@@ -48,7 +51,7 @@ class BenchmarkEntry:
 
     `make(seed, count)` gives its first tasks, at least `count` of them; `sizes` are those of its tasks without loading
     data; an `endless` one makes as many as asked for, and has as many sizes as it makes by default. `data` is a hash of
-    the content of data of one's own.
+    the content of data of one's own. `sources` counts the data sets its tasks come from.
     """
 
     name: str
@@ -58,12 +61,13 @@ class BenchmarkEntry:
     same_classes: bool = False
     endless: bool = False
     data: str = ""
+    sources: int = 1
 
     @property
     def traits(self) -> Traits:
         """What presets may know of it."""
         rows, classes = min(size.train for size in self.sizes), max(size.classes for size in self.sizes)
-        return Traits(rows, self.sizes[0].inputs, classes, self.same_classes)
+        return Traits(rows, self.sizes[0].inputs, classes, self.same_classes, len(self.sizes), self.sources)
 
     def count(self, tasks: int | None) -> int:
         """How many tasks it has when so many are asked for; None asks for all."""

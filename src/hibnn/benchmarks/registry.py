@@ -70,7 +70,7 @@ def traits_of(dataset: str | Benchmark) -> Traits:
     if not isinstance(dataset, Benchmark):
         return find_benchmark(dataset).traits
     rows, classes = min(len(task.train) for task in dataset.tasks), max(len(task.classes) for task in dataset.tasks)
-    return Traits(rows, dataset.inputs, classes, dataset.single_domain_head)
+    return Traits(rows, dataset.inputs, classes, dataset.single_domain_head, len(dataset.tasks))
 
 
 def _validation(task: Task, seed: int) -> Task:

@@ -13,9 +13,7 @@ PAIRS = ((0, 1), (2, 3), (4, 5), (6, 7), (8, 9))
 WHOLE = (tuple(range(10)),)
 
 
-def split_tasks(
-    dataset: Dataset, groups: tuple[tuple[int, ...], ...] = PAIRS, power: float = 1.0
-) -> tuple[Task, ...]:
+def split_tasks(dataset: Dataset, groups: tuple[tuple[int, ...], ...] = PAIRS, power: float = 1.0) -> tuple[Task, ...]:
     """One task a group of classes; a label is the position of its class in the group. `power` is that of inputs."""
     return tuple(
         Task(

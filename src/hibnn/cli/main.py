@@ -34,6 +34,7 @@ COMMANDS = {
     "prune": "see how accurate finished runs stay as weights are taken away",
     "figures": "draw every figure that stored runs allow",
     "tables": "write the paper's tables with our numbers beside them",
+    "reproduce": "run what the paper's tables and figures need, and make them",
     "report": "write an HTML report of stored runs",
     "watch": "serve that report on this machine while runs go on",
     "methods": "list the methods, what each stores, and its options",

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from rich.console import Console, Group, RenderableType
@@ -11,16 +11,24 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from hibnn.cli.commands.plan import duration
 from hibnn.runs.experiment import Experiment
 from hibnn.sweeps.sweep import Outcome
 from hibnn.visible import visible
 
+CERTAIN = 60.0
+"""Seconds of expected work after which the time that it took says how far expectations are off."""
+
 
 class SweepDisplay:
-    """Counts what was started and what came of it, and draws itself."""
+    """Counts what was started and what came of it, and draws itself.
 
-    def __init__(self, console: Console, total: int, workers: int) -> None:
+    `costs` are seconds that runs should take, by digest, where that is known before; they must name every run.
+    """
+
+    def __init__(self, console: Console, total: int, workers: int, costs: Mapping[str, float] | None = None) -> None:
         self.console, self.total, self.workers = console, total, workers
+        self.costs, self.spent = dict(costs or {}), 0.0
         self.running: dict[str, tuple[Experiment, float]] = {}
         self.counts: Counter[str] = Counter()
         self.seconds: list[float] = []
@@ -35,8 +43,11 @@ class SweepDisplay:
         started = self.running.pop(outcome.experiment.digest, None)
         if started is not None:
             self.seconds.append(time.monotonic() - started[1])
+        cost = self.costs.pop(outcome.experiment.digest, 0.0)
+        self.spent += cost if started is not None else 0.0
         if started is not None or outcome.result is None:
-            self.console.print(visible(_line(outcome)), highlight=False, markup=False)
+            left = f" ({self.counts.total()}/{self.total}, {self.time_left})" if self.spent else ""
+            self.console.print(visible(_line(outcome) + left), highlight=False, markup=False, soft_wrap=True)
 
     @property
     def summary(self) -> str:
@@ -48,11 +59,14 @@ class SweepDisplay:
 
     @property
     def time_left(self) -> str:
-        """From the mean time of the runs so far."""
+        """From what the runs should take, and did; or else from the mean time of the runs so far."""
+        if self.costs:
+            slower = sum(self.seconds) / self.spent if self.spent > CERTAIN else 1.0
+            return f"about {duration(slower * sum(self.costs.values()) / self.workers)} left"
         if not self.seconds:
             return "time left unknown"
         left = (self.total - self.counts.total()) * sum(self.seconds) / len(self.seconds) / self.workers
-        return f"about {time.strftime('%H:%M:%S', time.gmtime(left))} left"
+        return f"about {duration(left)} left"
 
     def __rich__(self) -> RenderableType:
         table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
@@ -67,10 +81,10 @@ class SweepDisplay:
 
 
 @contextmanager
-def open_sweep_display(total: int, workers: int) -> Iterator[SweepDisplay]:
+def open_sweep_display(total: int, workers: int, costs: Mapping[str, float] | None = None) -> Iterator[SweepDisplay]:
     """The display that suits where standard error goes."""
     console = Console(stderr=True)
-    display = SweepDisplay(console, total, workers)
+    display = SweepDisplay(console, total, workers, costs)
     if console.is_terminal:
         with Live(get_renderable=display.__rich__, console=console, refresh_per_second=2, transient=True):
             yield display

@@ -3,9 +3,8 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +15,15 @@ from sklearn.utils.validation import check_is_fitted
 from hibnn.benchmarks.base import Split
 from hibnn.continual import ContinualModel, new_learner
 from hibnn.errors import UserError, unknown, value_errors
-from hibnn.estimators.inputs import read_inputs
+from hibnn.estimators.drift import Change, Drift
+from hibnn.estimators.inputs import input_scaling, read_inputs
 from hibnn.estimators.model import Model, TaskName, TaskRecord, check_task_name
 from hibnn.estimators.options import density_options, method_options, plain
 from hibnn.estimators.predictive import PredictionMode
 from hibnn.estimators.scaling import Scaling
-from hibnn.estimators.training import learn_experience
-from hibnn.learners import Setting
+from hibnn.estimators.tables.encoding import TableEncoder
+from hibnn.estimators.training import learn_experience, with_length
+from hibnn.learners import Setting, find_method
 from hibnn.nn.layout import Layout
 from hibnn.tasks import TaskInference, TaskInferenceName
 from hibnn.tasks.mixture import ClassMixture, GaussianMixture
@@ -36,6 +37,12 @@ class ContinualEstimator(BaseEstimator, ABC):
     model_: Model
     n_features_in_: int
     feature_names_in_: NDArray[Any]
+    encoder_: TableEncoder
+    """How named columns become numbers; absent if the model was begun with an array."""
+    target_: str
+    """The name of what is predicted; absent if nobody named it."""
+    drift_: Change | None
+    """What the last experience had changed, and how much of the past still counts; None if it looked as expected."""
     notes_: dict[str, Any]
     """What a surrounding program wants kept in the file, as plain values; absent unless set."""
 
@@ -52,6 +59,7 @@ class ContinualEstimator(BaseEstimator, ABC):
         task_inference: TaskInferenceName = "density",
         density: Mapping[str, Any] | None = None,
         options: Mapping[str, Any] | None = None,
+        drift: Drift = "follow",
         verbose: bool = True,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -65,6 +73,7 @@ class ContinualEstimator(BaseEstimator, ABC):
         self.task_inference: TaskInferenceName = task_inference
         self.density = density
         self.options = options
+        self.drift: Drift = drift
         self.verbose = verbose
         self.random_state = random_state
 
@@ -109,16 +118,23 @@ class ContinualEstimator(BaseEstimator, ABC):
         with value_errors():
             return self.model_.continual.is_ood(x, rate).numpy()
 
-    def export_onnx(self, path: str | Path, task: TaskName | None = None) -> None:
+    def export_onnx(
+        self, path: str | Path, task: TaskName | None = None, *, inputs: Literal["float32", "float64"] = "float32"
+    ) -> None:
         """Write an ONNX model of inputs as they come, to probabilities (or a mean) and uncertainties.
 
+        A model of data frames has an input for each column, by name; one of arrays has one, `x`. Numbers are `inputs`.
         It predicts as this estimator does, at the means or with the same posterior draws; see
         `hibnn.estimators.export`.
         """
         from hibnn.estimators.export import export_onnx  # needs the extra `onnx`
 
         check_is_fitted(self)
-        export_onnx(self.model_, self._head(task), self._mode, Path(path))
+        if inputs not in ("float32", "float64"):
+            with value_errors():
+                raise unknown("inputs", str(inputs), ("float32", "float64"))
+        encoder = getattr(self, "encoder_", None)
+        export_onnx(self.model_, encoder, self._head(task), self._mode, Path(path), inputs)
 
     def n_parameters(self) -> int:
         """Numbers the model keeps to predict and to go on learning: the network's, and those that tell tasks apart."""
@@ -164,7 +180,9 @@ class ContinualEstimator(BaseEstimator, ABC):
         columns = x.shape[1]
         options = method_options(self.method, self.truncation, self.scaling, columns, self.options)
         seed = first_seed(self.random_state)
-        scaling = Scaling.of(x) if self.scaling == "columns" else Scaling.identity(columns)
+        scaling = input_scaling(self, x) if self.scaling == "columns" else Scaling.identity(columns)
+        if not find_method(self.method).has_network and self.task_inference != "density":
+            raise UserError(f"{self.method} has no network: leave task_inference at 'density'.")
         setting = Setting(columns, Layout.MULTI, seed, regression=self._regression)
         densities = density_options(self.scaling, self.density)
         inference = TaskInference(self.task_inference, setting, options=densities)
@@ -178,6 +196,8 @@ class ContinualEstimator(BaseEstimator, ABC):
                 raise UserError(f"{name} must be None or a positive whole number, not {value!r}.")
         if self.scaling is not None and self.scaling not in SCALINGS:
             raise unknown("scaling", str(self.scaling), (*SCALINGS, "None"))
+        if self.drift not in get_args(Drift):
+            raise unknown("answer to drift", str(self.drift), get_args(Drift))
         if hasattr(self, "model_"):
             model = self.model_
             for old, new in ((model.method, self.method), (model.inference.kind, self.task_inference)):
@@ -189,10 +209,10 @@ class ContinualEstimator(BaseEstimator, ABC):
     def _check_unchanged(self, model: Model) -> None:
         """Refuse parameters that decide how a model is begun, if they are no longer those it was begun with."""
         options = method_options(self.method, self.truncation, self.scaling, len(model.inputs.mean), self.options)
-        length = {"epochs": model.options.epochs, "batch_size": model.options.batch_size}
+        length = {name: getattr(model.options, name, 0) for name in ("epochs", "batch_size")}
         seed = plain(self.random_state)
         changed = {
-            "truncation, scaling or options": replace(options, **length) != model.options,
+            "truncation, scaling or options": with_length(options, length) != model.options,
             "scaling": self.scaling != "columns" and not model.inputs.is_identity,
             "density": density_options(self.scaling, self.density) != model.inference.options,
             "random_state": isinstance(seed, int) and first_seed(seed) != model.learner.setting.seed,
@@ -205,12 +225,13 @@ class ContinualEstimator(BaseEstimator, ABC):
         self._check_parameters()
         check_task_name(task.name)
         split = Split(model.inputs.apply(x), y)
-        self._become(learn_experience(model, split, task, self.epochs, self.batch_size, self.verbose))
+        self._become(learn_experience(model, split, task, self.epochs, self.batch_size, self.verbose, self.drift))
 
     def _become(self, model: Model) -> None:
         active = model.learner.active_units()
         self.model_ = model
         self.tasks_ = [task.name for task in model.tasks]
+        self.drift_ = model.change
         self.n_active_ = list(model.options.widths) if active is None else active
 
     def _inputs(self, X: Any) -> NDArray[np.float32]:

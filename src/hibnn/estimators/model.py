@@ -1,13 +1,15 @@
 """What an estimator has learned, as one value that is never changed: a new experience of data makes a new one."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from hibnn.continual import ContinualModel
 from hibnn.errors import UserError, unknown
+from hibnn.estimators.drift import MEMORY, Change, FileScore
 from hibnn.estimators.scaling import Scaling
 from hibnn.learners import Learner
-from hibnn.learners.network import NetworkOptions
+from hibnn.learners.options import MethodOptions
 from hibnn.tasks import TaskInference
 
 TaskName = str | int
@@ -21,9 +23,15 @@ class TaskRecord:
     classes: tuple[Any, ...]
     rows: int = 0
     experiences: int = 0
+    scores: tuple[FileScore, ...] = ()
+    """how the latest files were answered before they were learned, since the task last changed"""
 
     def after(self, rows: int) -> "TaskRecord":
         return replace(self, rows=self.rows + rows, experiences=self.experiences + 1)
+
+    def scored(self, score: FileScore, changed: bool) -> "TaskRecord":
+        """With one more score; a change makes the earlier ones worthless, and its own with them."""
+        return replace(self, scores=() if changed else (*self.scores, score)[-MEMORY:])
 
 
 @dataclass(frozen=True)
@@ -31,11 +39,13 @@ class Model:
     """The method with its options, how inputs and targets are scaled, the tasks, and what learned them."""
 
     method: str
-    options: NetworkOptions
+    options: MethodOptions
     inputs: Scaling
     targets: Scaling
     tasks: tuple[TaskRecord, ...]
     continual: ContinualModel
+    change: Change | None = None
+    """what was found to have changed in the last experience; not stored"""
 
     @property
     def learner(self) -> Learner:
@@ -61,11 +71,26 @@ class Model:
             raise unknown("task", str(name), [str(known) for known in self.head_of])
         return self.head_of[name]
 
+    def tempered(self, task: TaskName, keep: float) -> "Model":
+        """A model in which what was learned of a task counts `keep` times; with 0 its densities are gone too."""
+        if keep == 1 or task not in self.head_of:
+            return self
+        number, continual = self.head_of[task], self.continual.copy(self.method, self.options)
+        continual.learner.temper(number, keep)
+        if keep == 0 and continual.inference is not None:
+            continual.inference.densities.forget(number)
+        return replace(self, continual=continual)
+
     def with_task(self, record: TaskRecord) -> tuple[TaskRecord, ...]:
         """The tasks, with this one added or in the place of the one of its name."""
         if record.name not in self.head_of:
             return (*self.tasks, record)
         return tuple(record if task.name == record.name else task for task in self.tasks)
+
+
+def task_named(known: Sequence[TaskName], word: str | None) -> TaskName | None:
+    """The task that a word on the command line names; in Python a name may be a number."""
+    return next((name for name in known if word is not None and str(name) == word), word)
 
 
 def check_task_name(name: Any) -> None:

@@ -17,6 +17,7 @@ from hibnn.errors import UserError, unknown
 from hibnn.learners import Learner, Prediction
 from hibnn.learners.base import GaussianPrediction
 from hibnn.learners.sequential_bayes import SequentialBayes
+from hibnn.nn.layers.mask_form import MaskForm
 from hibnn.nn.likelihoods import Gaussian
 from hibnn.nn.networks.bayesian import BayesianMLP
 from hibnn.nn.networks.ensemble import Ensemble, Parts, at_the_means, drawn
@@ -49,9 +50,11 @@ class PredictionMode:
         return Parts({head: self._of(network, learner, streams[head]) for head, network in networks.items()})
 
     def _of(self, network: BayesianMLP, learner: SequentialBayes, generator: torch.Generator) -> Ensemble:
+        buffet = learner.options.buffet
+        form = MaskForm() if buffet is None else buffet.mask_form
         if self.mode == "mean":
-            return at_the_means(network)
-        return drawn(network, self.draws, learner.draws.relaxation, generator)
+            return at_the_means(network, form)
+        return drawn(network, self.draws, form, generator)
 
     def outputs(
         self, learner: SequentialBayes, x: np.ndarray, heads: Sequence[int]

@@ -1,27 +1,102 @@
 """One experience of data: a model that has seen it, made from one that has not, which stays as it is."""
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
+import torch
+from numpy.typing import NDArray
 
 from hibnn.benchmarks.base import LazySplit, Split
-from hibnn.estimators.model import Model, TaskRecord
+from hibnn.estimators.drift import KEEPS, Change, Drift, FileScore, expectation, has_changed
+from hibnn.estimators.model import Model, TaskName, TaskRecord
 from hibnn.estimators.predictive import PredictionMode
+from hibnn.learners.options import MethodOptions
 from hibnn.progress import Bar
 
-ENOUGH_ROWS = 1000
+ENOUGH_ROWS = 250
 """The network of a classifier does without the rows that calibrate where an experience has so many."""
+MOST_SCORED, MOST_HELD_OUT = 10_000, 2_000
+"""Rows of a file that are answered before it is learned, and rows that say how much of the past counts."""
+SMALLEST = 1e-12
 STEPS = 1200
 LONGEST, SHORTEST = 120, 4
 
 
 def learn_experience(
+    model: Model,
+    split: Split,
+    task: TaskRecord,
+    epochs: int | None,
+    batch_size: int | None,
+    show: bool,
+    drift: Drift = "off",
+) -> Model:
+    """The model after one more experience of a task, new or known.
+
+    With `drift` followed, rows of a known task are first answered by the model as it stands; if they look different,
+    held-out ones of them say how much of what was learned still counts.
+    """
+
+    def learn(begun: Model, rows: Split, show: bool) -> Model:
+        return _learn(begun, rows, task, epochs, batch_size, show)
+
+    if drift == "off" or task.name not in model.head_of or not model.learner.can_temper:
+        return learn(replace(model, change=None), split, show)
+    found, expected = score_file(model, split, task.name), expectation(task.scores)
+    change = None
+    if expected is not None and has_changed(found, expected):
+        keep = how_much_counts(model, split, task.name, lambda begun, rows: learn(begun, rows, show=False))
+        change = Change(found, expected, keep)
+    task = task.scored(found, changed=change is not None and change.keep < 1)
+    begun = model if change is None else model.tempered(task.name, change.keep)
+    return learn(replace(begun, change=change), split, show)
+
+
+def how_much_counts(model: Model, split: Split, task: TaskName, learn: Callable[[Model, Split], Model]) -> float:
+    """Learn most rows from models that keep all, some or nothing of the task; the one that answers the others best.
+
+    Less is kept only if that is better by more than one standard error of the paired difference.
+    """
+    held = np.random.default_rng(0).permutation(len(split)) < max(1, min(MOST_HELD_OUT, len(split) // 5))
+    rest, judged = Split(split.x[~held], split.y[~held]), Split(split.x[held], split.y[held])
+    best, chosen = None, KEEPS[0]
+    for keep in KEEPS:
+        losses, _ = answered(learn(model.tempered(task, keep), rest), judged, task)
+        gain = None if best is None else best - losses
+        if gain is None or gain.mean() > gain.std() / math.sqrt(len(gain)):
+            best, chosen = losses, keep
+    return chosen
+
+
+def score_file(model: Model, split: Split, task: TaskName) -> FileScore:
+    """How the model answers rows that it has not learned; of many, some."""
+    rows = np.random.default_rng(0).permutation(len(split))[:MOST_SCORED]
+    return FileScore.of(*answered(model, Split(split.x[rows], split.y[rows]), task))
+
+
+def answered(model: Model, split: Split, task: TaskName) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
+    """The loss of each row in nats, and whether its answer is right (None for real targets); the task is told."""
+    mode, head = PredictionMode(), model.head(task)
+    if model.regression:
+        reals = model.continual.predict_reals(split.x, head, mode.reals)
+        variance = (reals.epistemic + reals.aleatoric).numpy()
+        losses = 0.5 * (np.log(2 * np.pi * variance) + (split.y[:, 0] - reals.mean.numpy()) ** 2 / variance)
+        return losses, None
+    outputs = [torch.eye(size) for size in model.learner.head_sizes]
+    probabilities = model.continual.predict(split.x, head, places=outputs, predictor=mode.classes).probabilities.numpy()
+    own = probabilities[np.arange(len(split)), split.y]
+    return -np.log(np.maximum(own, SMALLEST)), probabilities.argmax(1) == split.y
+
+
+def _learn(
     model: Model, split: Split, task: TaskRecord, epochs: int | None, batch_size: int | None, show: bool
 ) -> Model:
-    """The model after one more experience of a task, new or known."""
+    """The model after one more experience, as it is."""
     sensible = training_length(len(split))
-    options = replace(model.options, epochs=epochs or sensible[0], batch_size=batch_size or sensible[1])
+    length = {"epochs": epochs or sensible[0], "batch_size": batch_size or sensible[1]}
+    options = with_length(model.options, length)
     continual, classes = model.continual.copy(model.method, options), len(task.classes) or 1
     densities = classes if continual.density_of else 0
     labels = np.zeros(len(split), np.int64) if model.regression else split.y
@@ -44,6 +119,11 @@ def learn_experience(
         continual=continual,
         tasks=model.with_task(task.after(len(split))),
     )
+
+
+def with_length(options: MethodOptions, length: Mapping[str, int]) -> MethodOptions:
+    """Options with other epochs and another size of minibatches, for methods that have them."""
+    return replace(options, **{name: value for name, value in length.items() if hasattr(options, name)})
 
 
 def training_length(rows: int) -> tuple[int, int]:

@@ -1,13 +1,16 @@
 """Options of the Bayesian learners. The defaults are ours; `hibnn.learners.presets` holds the paper's."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
-from hibnn.learners.network import NetworkOptions, check_option
+from hibnn.learners.network import ADDED, NetworkOptions, check_option
 from hibnn.learners.objective import Draws, MaskKL
 from hibnn.learners.schedule import Schedule
+from hibnn.nn.layers.authors import AuthorsHIBP, AuthorsIBP, AuthorsMask
 from hibnn.nn.layers.ibp import HIBPMask, IBPMask, NeuronMask, Sticks
+from hibnn.nn.layers.linear import WeightNoise
+from hibnn.nn.layers.mask_form import MaskForm
 from hibnn.nn.layers.masks import Relaxation
 from hibnn.nn.layers.stamps import Timestamps
 
@@ -53,6 +56,10 @@ class BayesOptions(NetworkOptions):
     """standard deviation of the first means of the weights; None: by the number of a neuron's inputs"""
     head_init_std: float = 0.0
     """the same for the heads (the paper: 0.1)"""
+    bias_init_std: float = field(default=0.0, metadata=ADDED)
+    """the same for all biases (the authors' program: 0.1)"""
+    weight_noise: WeightNoise = field(default=WeightNoise.EXAMPLE, metadata=ADDED)
+    """draw activations with noise of each example's own, with noise of the batch, or draw the weights themselves"""
     input_std: float = 0.3
     """give every example mean zero and this standard deviation; 0 leaves inputs as they are"""
     draws: int = 1
@@ -72,7 +79,7 @@ class BayesOptions(NetworkOptions):
         for name in ("variance_rate", "prior_variance", "draws", "prediction_draws", "first_task_factor"):
             check_option(self, name, getattr(self, name) > 0, "positive")
         check_option(self, "init_std", self.init_std is None or self.init_std >= 0, "at least 0")
-        for name in ("head_init_std", "input_std", "kl_warmup", "likelihood_epochs"):
+        for name in ("head_init_std", "bias_init_std", "input_std", "kl_warmup", "likelihood_epochs"):
             check_option(self, name, getattr(self, name) >= 0, "at least 0")
 
     def plan(self, first: bool) -> Plan:
@@ -117,7 +124,7 @@ class BuffetOptions(BayesOptions):
     relaxation: Relaxation = Relaxation.ODDS
     """location of the relaxed masks: the log odds, or log pi as in the paper"""
     mask_kl: MaskKL = MaskKL.STRUCTURED
-    """structured, or as the authors' program has it"""
+    """structured: the ELBO's; authors: what their program draws and minimises instead (docs/variants.md)"""
     averaged_masks: int = 1
     """relaxed masks averaged for each example (the paper: 10)"""
     prediction_masks: Literal["hard", "soft"] = "hard"
@@ -151,12 +158,25 @@ class BuffetOptions(BayesOptions):
             temperature=self.temperature,
             prior_temperature=self.prior_temperature or self.temperature,
             relaxation=self.relaxation,
-            mask_kl=self.mask_kl,
         )
+
+    @property
+    def soft_form(self) -> MaskForm:
+        """Relaxed masks, averaged as in training."""
+        return MaskForm(self.relaxation, self.temperature, self.averaged_masks)
+
+    @property
+    def mask_form(self) -> MaskForm:
+        """Masks as predictions have them."""
+        return self.soft_form if self.prediction_masks == "soft" else MaskForm(self.relaxation)
 
     def new_buffet(self, widths: Sequence[int]) -> NeuronMask:
         """Sticks for so many neurons in each layer."""
         return IBPMask([Sticks(width, self.alpha, self.init_alpha) for width in widths])
+
+    def new_authors_buffet(self, widths: Sequence[int]) -> AuthorsMask:
+        """The same as the authors' program has them."""
+        return AuthorsIBP(widths, self.alpha, self.init_alpha)
 
     def begin_task(self, buffet: NeuronMask, task: int) -> None:
         """What a new task changes in the buffet."""
@@ -184,6 +204,9 @@ class HierarchicalOptions(BuffetOptions):
 
     def new_buffet(self, widths: Sequence[int]) -> NeuronMask:
         return HIBPMask(Sticks(max(widths), self.alpha, self.init_alpha), widths, self.child_alpha)
+
+    def new_authors_buffet(self, widths: Sequence[int]) -> AuthorsMask:
+        return AuthorsHIBP(widths, self.alpha, self.init_alpha, self.child_alpha, self.averaged_masks)
 
     def begin_task(self, buffet: NeuronMask, task: int) -> None:
         """alpha_j of the task (paper, increasing difficulty)."""

@@ -23,8 +23,9 @@ from torch.nn.functional import cross_entropy
 from hibnn.benchmarks.base import Scenario, Split
 from hibnn.benchmarks.entry import Traits
 from hibnn.errors import UserError
-from hibnn.learners.base import Setting, State
+from hibnn.learners.base import FLOAT, Setting, State
 from hibnn.learners.gradient import GradientLearner
+from hibnn.learners.memory_gradients import MemoryGradients, flat, unflat
 from hibnn.learners.method import GREEN, Card, Look, Method, with_smaller_batches
 from hibnn.learners.network import NetworkOptions, check_option
 from hibnn.learners.optimisers import SGD
@@ -32,6 +33,8 @@ from hibnn.nn.layout import Layout
 
 RIDGE = 1e-10
 """times the trace, added to the diagonal of G G^T: memories that agree completely make it singular"""
+COLUMNS_AT_ONCE = 2**16
+"""of G, where a copy in double precision is made: a copy of all of them would not fit in a cache"""
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,8 @@ class GEMOptions(NetworkOptions):
     margin: float = 0.5
     """the least weight of each memory's gradient in a projected step"""
     rehearsal: bool = True
-    """also train on the remembered examples, about as many as there are new ones"""
+    """whether remembered examples are trained on too, about as many as there are new ones; --no-rehearsal: they only
+    bound the gradient"""
     normalise: bool = False
     """learn from (x - 0.1) / 0.2752, as the published program does with MNIST"""
 
@@ -63,6 +67,8 @@ class GEM(GradientLearner):
         self.rule = options
         self.normalises = options.normalise
         self.memories: list[tuple[Tensor, Tensor]] = []
+        self.memory_gradients: MemoryGradients | None = None
+        """Made at the first step of a task, when its head is there; memories do not change within a task."""
         self.tasks = torch.empty(0, dtype=torch.int64, device=setting.device)
 
     def new_optimiser(self) -> torch.optim.Optimizer:
@@ -70,6 +76,7 @@ class GEM(GradientLearner):
 
     def attach(self, split: Split, task: int) -> None:
         super().attach(split, task)
+        self.memory_gradients = None
         times = max(len(self.x) // self.rule.memory, 1) if self.rule.rehearsal else 0
         parts = [(self.x, self.y), *self.memories[:task] * times]
         numbers = [task, *list(range(task)) * times]
@@ -100,26 +107,17 @@ class GEM(GradientLearner):
     def adjust_gradients(self) -> dict[str, Tensor]:
         if not self.memories:
             return {"projected": torch.zeros(())}
-        gradient = torch.cat([_gradient(parameter).flatten() for parameter in self.network.parameters()])
-        memories = torch.stack([self.memory_gradient(task) for task in range(len(self.memories))])
+        if self.memory_gradients is None:
+            self.memory_gradients = MemoryGradients(self.mlp, self.memories)
+        parameters = self.memory_gradients.parameters
+        gradient = flat([_gradient(parameter) for parameter in parameters])
+        memories = self.memory_gradients()
         conflict = bool((memories @ gradient < 0).any())
         if conflict:
-            self.assign(project(gradient, memories, self.rule.margin))
+            projected = project(gradient, memories, self.rule.margin)
+            for parameter, part in zip(parameters, unflat(projected, parameters), strict=True):
+                parameter.grad = part
         return {"projected": torch.tensor(float(conflict))}
-
-    def memory_gradient(self, task: int) -> Tensor:
-        """The gradient of the mean loss on all that is remembered of a task."""
-        x, y = self.memories[task]
-        loss = cross_entropy(self.mlp(x, task), y)
-        gradients = torch.autograd.grad(loss, list(self.network.parameters()), materialize_grads=True)
-        return torch.cat([gradient.flatten() for gradient in gradients])
-
-    def assign(self, gradient: Tensor) -> None:
-        """Make a vector the gradient of the parameters."""
-        parameters = list(self.network.parameters())
-        parts = gradient.split([parameter.numel() for parameter in parameters])
-        for parameter, part in zip(parameters, parts, strict=True):
-            parameter.grad = part.view_as(parameter)
 
     def end(self) -> None:
         self.memories = [(x[: self.quota], y[: self.quota]) for x, y in self.memories]
@@ -127,7 +125,7 @@ class GEM(GradientLearner):
         generator = self.setting.generator("memory", self.task)
         rows = own[torch.randperm(len(own), generator=generator, device=own.device)[: self.quota]]
         self.memories.append((self.x[rows], self.y[rows]))
-        self.tasks = self.tasks[:0]
+        self.tasks, self.memory_gradients = self.tasks[:0], None
         super().end()
 
     def state(self) -> State:
@@ -149,14 +147,26 @@ class GEM(GradientLearner):
     def parameter_count(self) -> int:
         return super().parameter_count() + sum(x.numel() + y.numel() for x, y in self.memories)
 
+    def stored_examples(self) -> int:
+        return sum(len(y) for _, y in self.memories)
+
+    def stored_bytes(self) -> int:
+        return FLOAT * super().parameter_count() + self.stored_examples() * self.setting.bytes_an_example
+
 
 def project(gradient: Tensor, memories: Tensor, margin: float) -> Tensor:
     """g + G^T v: the gradient bent until it conflicts with none of the rows of G."""
-    exact = memories.double()
-    gram = (exact @ exact.T).cpu().numpy()
-    products = (exact @ gradient.double()).cpu().numpy()
-    v = bounded_quadratic(gram, products, margin)
+    gram, products = gram_and_products(gradient, memories)
+    v = bounded_quadratic(gram.cpu().numpy(), products.cpu().numpy(), margin)
     return gradient + memories.T @ torch.from_numpy(v).to(gradient)
+
+
+def gram_and_products(gradient: Tensor, memories: Tensor) -> tuple[Tensor, Tensor]:
+    """G G^T and G g in double precision."""
+    parts = zip(memories.split(COLUMNS_AT_ONCE, 1), gradient.split(COLUMNS_AT_ONCE), strict=True)
+    exact = ((part.double(), own.double()) for part, own in parts)
+    gram, products = zip(*((part @ part.T, part @ own) for part, own in exact), strict=True)
+    return torch.stack(gram).sum(0), torch.stack(products).sum(0)
 
 
 def bounded_quadratic(P: NDArray[np.float64], q: NDArray[np.float64], lower: float) -> NDArray[np.float64]:

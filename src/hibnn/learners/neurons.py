@@ -9,7 +9,6 @@ from hibnn.errors import UserError
 from hibnn.learners.base import State
 from hibnn.learners.bayes_options import BuffetOptions
 from hibnn.nn.layers.ibp import NeuronMask
-from hibnn.nn.layers.masks import hard, relaxed
 from hibnn.nn.layers.stamps import StickValues, Timestamps
 from hibnn.nn.layout import Layout
 from hibnn.nn.networks.bayesian import BayesianMLP
@@ -43,8 +42,8 @@ class Neurons:
         """The sticks from which a head's masks are drawn."""
         return []
 
-    def expected_pi(self, head: int) -> list[Tensor] | None:
-        """E[pi] of each layer under a head."""
+    def expected_masks(self, head: int) -> list[Tensor] | None:
+        """E[z] of each layer under a head, for masks as predictions draw them."""
         return None
 
 
@@ -83,25 +82,14 @@ class BuffetNeurons(Neurons):
             self.stamps[int(head)] = [StickValues(left, **more) for left, more in zip(kept, stamp, strict=True)]
 
     def prediction_masks(self, rows: int, draws: int, head: int, generator: torch.Generator) -> list[Tensor]:
-        if self.options.prediction_masks == "soft":
-            return self.relaxed_masks(draws * rows, draws, head, generator)
-        return [hard(location, draws * rows, generator) for location in self._locations(draws, head, generator)]
+        return self.options.mask_form.draw(self.buffet, self.sticks(head), draws * rows, draws, generator)
 
     def relaxed_masks(self, rows: int, sets: int, head: int, generator: torch.Generator) -> list[Tensor]:
-        options, total = self.options, list[Tensor]()
-        for _ in range(options.averaged_masks):
-            locations = self._locations(sets, head, generator)
-            masks = [relaxed(location, rows, options.temperature, generator)[1] for location in locations]
-            total = [mask + other for mask, other in zip(total, masks, strict=True)] if total else masks
-        return [mask / options.averaged_masks for mask in total]
+        return self.options.soft_form.draw(self.buffet, self.sticks(head), rows, sets, generator)
 
     def sticks(self, head: int) -> list[StickValues]:
         """Those the head's task left, or those that stand."""
         return self.stamps.get(head) or self.buffet.values()
 
-    def expected_pi(self, head: int) -> list[Tensor]:
-        return self.buffet.expected_pi(self.sticks(head))
-
-    def _locations(self, sets: int, head: int, generator: torch.Generator) -> list[Tensor]:
-        odds = self.buffet.log_odds(self.sticks(head), sets, generator)
-        return [self.options.relaxation.location(layer) for layer in odds]
+    def expected_masks(self, head: int) -> list[Tensor]:
+        return self.options.mask_form.expected(self.buffet, self.sticks(head))

@@ -22,6 +22,7 @@ from hibnn.learners.objective import negative_elbo
 from hibnn.learners.optimisers import Adam
 from hibnn.learners.training import Means, check_finite, minibatches
 from hibnn.nn.layers.ibp import NeuronMask
+from hibnn.nn.layers.linear import gaussian_start
 from hibnn.nn.likelihoods import Categorical, Gaussian, Likelihood
 from hibnn.nn.networks.bayesian import BayesianMLP
 from hibnn.nn.networks.resizing import take_shapes
@@ -33,6 +34,9 @@ class SequentialBayes(NetworkLearner):
     """Mean-field Gaussian weights, and a buffet over the neurons where the options ask for one."""
 
     supports_revisits = True
+    can_temper = True
+    objective = staticmethod(negative_elbo)
+    """What is minimised, term by term."""
     answers_alone = True
     """Whether the posterior is all it answers with, so that it can be drawn once and exported."""
 
@@ -49,18 +53,24 @@ class SequentialBayes(NetworkLearner):
             prior_variance=options.prior_variance,
             init_std=options.init_std,
             head_init_std=options.head_init_std,
+            bias_init_std=options.bias_init_std,
+            weight_noise=options.weight_noise,
             generator=setting.generator("init", "body"),
         )
         super().__init__(options, setting, self.bayesian)
-        given = options.buffet
-        self.neurons = (
-            Neurons() if buffet is None or given is None else BuffetNeurons(self.bayesian, given, setting.layout)
-        )
+        self.neurons = self.new_neurons()
 
     def first_neurons(self) -> tuple[Sequence[int], NeuronMask | None]:
         """How many a new network has in each layer, and the buffet that switches them."""
         buffet = self.options.buffet
         return self.options.widths, None if buffet is None else buffet.new_buffet(self.options.widths)
+
+    def new_neurons(self) -> Neurons:
+        """What says which neurons of the network answer."""
+        given = self.options.buffet
+        if self.bayesian.buffet is None or given is None:
+            return Neurons()
+        return BuffetNeurons(self.bayesian, given, self.setting.layout)
 
     @property
     def plan(self) -> Plan:
@@ -105,6 +115,19 @@ class SequentialBayes(NetworkLearner):
             group["full_rate"] = group["lr"]
         return Adam(groups, fused=True)
 
+    def temper(self, task: int, keep: float) -> None:
+        """Power priors for the task's head, and for the layers below it where no other task reads them."""
+        (head,) = self.bayesian.heads_of(task)
+        head.temper(keep, self.options.prior_variance)
+        if len(self.head_sizes) > 1:
+            return
+        generator = self.setting.generator("init", "tempered", self.experience)
+        for layer in self.bayesian.hidden_layers():
+            layer.temper(keep, self.options.prior_variance)
+            if keep == 0:  # of means that are all zero nothing could be learned
+                first = gaussian_start(len(layer.mean) - 1, layer.mean.shape[1], self.options.init_std, generator)
+                layer.mean.data = first.to(layer.mean)
+
     def add_head(self, task: int) -> None:
         super().add_head(task)
         if self.setting.regression:
@@ -128,9 +151,16 @@ class SequentialBayes(NetworkLearner):
     def step(self, rows: Tensor, step: int, kl_weight: float, generator: torch.Generator) -> dict[str, Tensor]:
         """One step of the optimiser on a minibatch; returns the terms of the objective before it."""
         assert self.optimiser is not None
-        x, y = self.x[rows], self.y[rows]
-        terms = negative_elbo(
-            self.bayesian, x, y, self.task, self.examples(), self.likelihood, self.draws, generator, kl_weight
+        terms = self.objective(
+            self.bayesian,
+            self.x[rows],
+            self.y[rows],
+            self.task,
+            self.examples(),
+            self.likelihood,
+            self.draws,
+            generator,
+            kl_weight,
         )
         total = reduce(torch.add, terms.values())
         if not math.isfinite(total.item()):
@@ -197,9 +227,7 @@ class SequentialBayes(NetworkLearner):
         x = self.preprocess(x)
         network, own = self.network_of(head)
         if self.options.prediction == "mean":
-            pi = self.neurons.expected_pi(head)
-            masks = None if pi is None else [layer.expand(len(x), -1) for layer in pi]
-            return Prediction.of_draws(network(x, own, masks, None).softmax(-1)[None])
+            return Prediction.of_draws(network(x, own, self.mean_masks(len(x), head), None).softmax(-1)[None])
         draws = self.options.prediction_draws
         parts = []
         for rows in x.split(max(1, ROWS_AT_ONCE // draws)):
@@ -211,12 +239,17 @@ class SequentialBayes(NetworkLearner):
     def features(self, x: Tensor, head: int) -> Tensor:
         """At the means of the weights and the expected masks."""
         with torch.no_grad():
-            pi = self.neurons.expected_pi(head)
-            return self.network_of(head)[0].features(self.preprocess(x.to(self.setting.device)), pi, None).cpu()
+            masks = self.mean_masks(len(x), head)
+            return self.network_of(head)[0].features(self.preprocess(x.to(self.setting.device)), masks, None).cpu()
+
+    def mean_masks(self, rows: int, head: int) -> list[Tensor] | None:
+        """The expected masks of a head, for so many examples."""
+        means = self.neurons.expected_masks(head)
+        return None if means is None else [layer.expand(rows, -1) for layer in means]
 
     def active_units(self) -> list[float] | None:
-        pi = self.neurons.expected_pi(self.task)
-        return None if pi is None else [float(layer.sum()) for layer in pi]
+        means = self.neurons.expected_masks(self.task)
+        return None if means is None else [float(layer.sum()) for layer in means]
 
     def masks(self, examples: int, generator: torch.Generator) -> list[Tensor] | None:
         """Z: relaxed masks for some examples, one matrix a layer; in the paper a neuron is active where z > 0.1."""

@@ -27,6 +27,7 @@ from hibnn.learners.evidence import contributions, held_out_curve, is_near, know
 from hibnn.learners.sequential_bayes import SequentialBayes
 from hibnn.learners.training import minibatches
 from hibnn.nn.layers.ibp import NeuronMask
+from hibnn.nn.layers.mask_form import MaskForm
 from hibnn.nn.layers.stamps import Timestamps
 from hibnn.nn.layout import Layout
 from hibnn.nn.networks.bayesian import BayesianMLP
@@ -79,8 +80,25 @@ class SizedBayes(SequentialBayes):
         self.kept, self.best, self.curves = self.bayesian.widths, None, {}
         self.offer([True] * len(self.kept), 0)
         super().prepare()
-        if self.experiences.count(self.task) == 1:
+        if self.experiences.count(self.task) == 1 or self.forgot(self.task):
             self.start_head()
+
+    def forgot(self, task: int) -> bool:
+        """Whether the head of a task was made to forget all it knew."""
+        several = self.setting.layout is Layout.MULTI
+        return several and not any(head.mean.any() for head in self.bayesian.heads_of(task))
+
+    def temper(self, task: int, keep: float) -> None:
+        """Power priors for what the task alone reads; with a `keep` of 0 its own neurons go."""
+        network, held = self.bayesian, self.read_by_others(task)
+        if keep == 0:
+            self.units[task] = held
+            keep_units(network, [torch.arange(units, device=network.heads_of(task)[0].mean.device) for units in held])
+        inputs = self.setting.inputs
+        for layer, units in zip(network.hidden_layers(), held, strict=True):
+            layer.temper(keep, self.options.prior_variance, (inputs, units))
+            inputs = units
+        network.heads_of(task)[0].temper(keep, self.options.prior_variance)
 
     def offer(self, layers: Sequence[bool], epoch: int) -> None:
         """Append fresh neurons to some of the layers, with sticks of their own."""
@@ -125,7 +143,7 @@ class SizedBayes(SequentialBayes):
         """Drop the fresh neurons that held-out rows do not ask for, in the last layer first."""
         network, offered = self.bayesian, self.offered
         if network.buffet is not None:
-            take_masks_off(network)
+            take_masks_off(network, self.sized.mask_form)
             self.offered, self.optimiser = [], self.without_sticks()
         rows = self.held_out()
         if number >= self.settled:
@@ -212,19 +230,21 @@ class SizedBayes(SequentialBayes):
 
     def hold(self) -> None:
         inputs = self.setting.inputs
-        for layer, above in zip(self.bayesian.hidden_layers(), self.held_units(), strict=True):
+        for layer, above in zip(self.bayesian.hidden_layers(), self.held_units(self.task), strict=True):
             for gradient in (layer.mean.grad, layer.log_variance.grad):
                 if gradient is not None and above:  # Adam's moments of a weight without gradient are zero: it stays
                     gradient[:inputs, :above] = 0.0
                     gradient[-1, :above] = 0.0
             inputs = above
 
-    def held_units(self) -> list[int]:
-        """How many neurons of each layer must not change, because other tasks read them."""
-        others = [units for head, units in self.units.items() if head != self.task]
-        if self.timestamps is not Timestamps.HARD or not others:
-            return [0] * len(self.kept)
-        return [max(layer) for layer in zip(*others, strict=True)]
+    def held_units(self, task: int) -> list[int]:
+        """How many neurons of each layer must not change while a task is learned."""
+        return self.read_by_others(task) if self.timestamps is Timestamps.HARD else [0] * len(self.kept)
+
+    def read_by_others(self, task: int) -> list[int]:
+        """How many neurons of each layer the tasks other than this one read."""
+        others = [units for head, units in self.units.items() if head != task]
+        return [max(layer) for layer in zip(*others, strict=True)] if others else [0] * len(self.kept)
 
     def network_of(self, head: int) -> tuple[BayesianMLP, int]:
         """The neurons that the head's task reads, as a network by itself."""
@@ -234,7 +254,7 @@ class SizedBayes(SequentialBayes):
         exploring = head == self.task and self.offered
         part = network.part(self.units[head] if head in self.units and not exploring else network.widths, head)
         if network.buffet is not None and head == self.task:
-            take_masks_off(part, network.buffet)
+            take_masks_off(part, self.sized.mask_form, network.buffet)
         return part, 0
 
     def take_shapes(self, tensors: Mapping[str, Tensor]) -> None:
@@ -269,21 +289,21 @@ class SizedBayes(SequentialBayes):
         widths = self.bayesian.widths
         if self.bayesian.buffet is None:
             return [float(width) for width in widths]
-        pi = self.bayesian.buffet.expected_pi()
-        return [float(width - len(layer) + layer.sum()) for width, layer in zip(widths, pi, strict=True)]
+        means = self.sized.mask_form.expected(self.bayesian.buffet)
+        return [float(width - len(layer) + layer.sum()) for width, layer in zip(widths, means, strict=True)]
 
 
 @torch.no_grad()
-def take_masks_off(network: BayesianMLP, buffet: NeuronMask | None = None) -> None:
-    """Multiply what the masked neurons give on by the probability that they are on; from then on they always are."""
+def take_masks_off(network: BayesianMLP, form: MaskForm, buffet: NeuronMask | None = None) -> None:
+    """Multiply what the masked neurons give on by their masks' mean; from then on they are always on."""
     buffet = buffet or network.buffet
     if buffet is None:
         return
     layers = network.hidden_layers()
-    for number, pi in enumerate(buffet.expected_pi()):
+    for number, mean in enumerate(form.expected(buffet)):
         above = [layers[number + 1]] if number + 1 < len(layers) else network.every_head()
         for layer in above:
             inputs = layer.mean.shape[0] - 1
             if inputs == layers[number].mean.shape[1]:  # a head that reads fewer neurons reads none of these
-                layer.mean[inputs - len(pi) : inputs] *= pi[:, None]
+                layer.mean[inputs - len(mean) : inputs] *= mean[:, None]
     network.buffet = None

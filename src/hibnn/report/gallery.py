@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -35,10 +35,15 @@ class Drawing:
     reason: str = ""
 
 
-def draw_all(records: Iterable[RunRecord]) -> Iterator[Drawing]:
-    """One drawing after another, each made when it is asked for; settings of one method are series of their own."""
+def draw_all(records: Iterable[RunRecord], names: Collection[str] = ()) -> Iterator[Drawing]:
+    """One drawing after another, each made when it is asked for; settings of one method are series of their own.
+
+    `names` are those of some figures, where not all are wanted.
+    """
     groups = group_by_setting(record for record in records if record.status is not Status.DAMAGED)
     for name, (make, needs) in MAKERS.items():
+        if names and name not in names:
+            continue
         drawn, reason = False, f"it needs {needs}"
         try:
             for drawing in make(groups):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from hibnn.evaluation.pruning.study import Study, read_study
+from hibnn.evaluation.pruning.study import Study, from_json
 from hibnn.learners.method import Look
 from hibnn.report.names import method_order, shown_method
 from hibnn.report.style import look
@@ -45,7 +45,7 @@ def pruning_studies(records: Iterable[RunRecord]) -> dict[Look, list[Study]]:
 def study_of(record: RunRecord) -> Study | None:
     """The pruning of a run, or None where it was not pruned or the file makes no sense."""
     try:
-        return read_study(record.folder)
+        return from_json(record.pruning) if record.pruning else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 

@@ -32,12 +32,27 @@ def environment(device: str) -> dict[str, Any]:
 @cache
 def commit() -> str | None:
     """The commit of the checkout this file lies in, with `-dirty` behind it if files were changed since."""
+    return _git("describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
+
+
+@cache
+def source_commit() -> str | None:
+    """The last commit that changed the package, with `-dirty` behind it if its files were changed since.
+
+    Records in the same repository do not count, so that runs of one version say so whatever else was committed.
+    """
+    last = _git("log", "-1", "--format=%H", "--", "src")
+    changed = _git("status", "--porcelain", "--untracked-files=no", "--", "src")
+    return None if last is None else f"{last}-dirty" if changed else last
+
+
+def _git(*words: str) -> str | None:
+    """What git says of the checkout this file lies in; None if that is nothing, or there is none."""
     root = Path(__file__).parents[3]
     if not (root / ".git").exists():
         return None
-    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10)
+        done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, timeout=10)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.strip() or None

@@ -9,6 +9,8 @@ from hibnn.tasks.density.density import DensityOptions, Of
 from hibnn.tasks.task_inference import Mixing, TaskInferenceName
 
 Heads = Literal["auto", "multi", "single"]
+TaskInferenceChoice = Literal["auto", TaskInferenceName]
+ClassOutputs = Literal["task", "all"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,8 +21,9 @@ class EvaluationProtocol:
     """where a head must be inferred: for each sample, batch:n, or once for a task's whole test set"""
     score: Score = "predictive"
     """which entropy: of the averaged prediction, or of a draw on average (the paper's)"""
-    task_inference: TaskInferenceName = "entropy"
-    """what tells the task: a head's entropy, its mutual information, or a density over inputs"""
+    task_inference: TaskInferenceChoice = "auto"
+    """what tells the task: a density over inputs, a head's entropy (the paper's) or its mutual information; auto: a
+    density wherever a task must be inferred"""
     mixing: Mixing = "soft"
     """soft: all heads answer, weighted by calibrated probabilities of their tasks; hard: the likeliest task's head"""
     density_components: int = DensityOptions.components
@@ -30,11 +33,15 @@ class EvaluationProtocol:
     density_power: float = DensityOptions.power
     """a density sees every input raised to this power; 4 suits bright signs on a noisy ground"""
     density_standardise: bool = DensityOptions.standardise
-    """bring every example to mean 0 and deviation 1 before its density; for images"""
+    """whether every example is brought to mean 0 and deviation 1 before its density, as suits images;
+    --no-density-standardise leaves it as it is"""
     density_of: Of = "inputs"
     """densities of inputs, or of the network's last hidden layer, which goes on changing as later tasks are learned"""
     heads: Heads = "auto"
     """multi: a head a task; single: one head, shared (domain) or growing (class)"""
+    class_outputs: ClassOutputs = "task"
+    """in the class scenario, a head has outputs for its task's classes, or for all classes of the benchmark, so that a
+    right class counts whichever head gave it (the authors' way; of the same classes in every task, the label counts)"""
     tasks: int | None = None
     """only the first tasks; a benchmark that draws its tasks makes as many as asked for"""
     evaluate_on: EvaluateOn = "test"

@@ -14,7 +14,7 @@ from hibnn.files.reading import read_object
 from hibnn.nn.layout import Layout
 from hibnn.runs.checkpoint import read_state
 from hibnn.runs.experiment import Experiment
-from hibnn.runs.result import last_row_metrics
+from hibnn.runs.result import Kept, last_row_metrics
 from hibnn.runs.run import load_tasks
 from hibnn.runs.trainer import new_inference, new_model
 
@@ -65,9 +65,16 @@ def stored_read_out(
 
 
 def read_out(
-    folder: Path, scenario: Scenario, granularity: str, score: str = "predictive", task_inference: str = "entropy"
+    folder: Path,
+    scenario: Scenario,
+    granularity: str,
+    score: str = "predictive",
+    task_inference: str = "auto",
+    mixing: str | None = None,
 ) -> dict[str, Any]:
     """Accuracy after the last task in another scenario; only a head a task can serve every scenario.
+
+    `mixing` is the run's own unless given. With `hard` nothing is calibrated: the head of highest evidence answers.
 
     A run that learned this inference of tasks uses it. Another one is learned now, from the training data; the network
     has seen the rows that then calibrate it.
@@ -76,16 +83,17 @@ def read_out(
     setting = model.learner.setting
     if setting.layout is not Layout.MULTI and scenario is not before.scenario:
         raise UserError(f"{folder} has a single head made for the {before.scenario} scenario: run it anew.")
-    experiment = Experiment.from_json(
-        before.as_json()
-        | {"scenario": str(scenario), "granularity": granularity, "score": score, "task_inference": task_inference}
-    )
+    way = {"scenario": str(scenario), "granularity": granularity, "score": score, "task_inference": task_inference}
+    way |= {} if mixing is None else {"mixing": mixing}
+    experiment = Experiment.from_json(before.as_json() | way)
     tasks = replace(tasks, scenario=scenario)
     learned = model.inference
     model.inference = new_inference(experiment, setting)
     if model.inference is not None:
-        if learned is not None and learned.kind == task_inference:
+        if learned is not None and learned.kind == experiment.task_inference:
             model.inference.restore(learned.state())
+        elif learned is not None and learned.has_density and experiment.task_inference == "entropy":
+            model.inference.temperature = learned.temperature  # of the network alone, as the ledger has it
         elif model.inference.holds_out:
             learn_inference(model, tasks)
     row = evaluate(model, tasks, Granularity.parse(granularity))
@@ -94,10 +102,10 @@ def read_out(
         "dataset": experiment.dataset,
         "scenario": str(scenario),
         "granularity": granularity,
-        "task_inference": task_inference,
+        "task_inference": experiment.task_inference,
         "score": score,
         "seed": experiment.seed,
-        "inference_parameters": model.inference_parameters,
+        **Kept.of(model).as_json(),
         **last_row_metrics(tasks, row),
     }
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hibnn.benchmarks import Benchmark
+from hibnn.benchmarks import Benchmark, Scenario
 from hibnn.benchmarks import benchmark as make_benchmark
 from hibnn.benchmarks.registry import part_of
 from hibnn.datasets.reporting import report
@@ -23,7 +23,7 @@ from hibnn.runs.folder import CHECKPOINT, RunFolder
 from hibnn.runs.lock import run_lock
 from hibnn.runs.predictions import ood_auroc_of, ood_inputs, ood_predictions, stored_predictions
 from hibnn.runs.progress import Progress, Silent
-from hibnn.runs.result import summarise
+from hibnn.runs.result import Kept, summarise
 from hibnn.runs.status import track_status
 from hibnn.runs.trainer import AfterTask, Stop, Trainer, new_model
 
@@ -85,8 +85,7 @@ def conclude(
     experiment, model = trainer.experiment, trainer.model
     others = ood_predictions(model.learner, len(last), ood)
     auroc = ood_auroc_of(last, others, model, ood)
-    numbers = model.learner.parameter_count(), model.inference_parameters
-    result = summarise(experiment, trainer.benchmark, trainer.record, last, *numbers, auroc)
+    result = summarise(experiment, trainer.benchmark, trainer.record, last, Kept.of(model), auroc)
     metadata = {"scenario": str(experiment.scenario), "ood": experiment.ood}
     predictions = State(stored_predictions(last, others), metadata)
     return result, {"model": model.state(), "predictions": predictions, "structure": State(trainer.structure, {})}
@@ -96,7 +95,13 @@ def load_tasks(experiment: Experiment, given: Benchmark | None = None) -> Benchm
     """The tasks an experiment learns, by their name or out of those given."""
     part: Any = {"seed": experiment.seed, "tasks": experiment.tasks, "evaluate_on": experiment.evaluate_on}
     if given is None and (not experiment.data or experiment.dataset.endswith(".toml")):
-        return make_benchmark(experiment.dataset, experiment.scenario, **part)
+        return _with_outputs(experiment, make_benchmark(experiment.dataset, experiment.scenario, **part))
     if given is None or (given.digest, given.scenario) != (experiment.data, experiment.scenario):
         raise UserError(f"the tasks of {experiment.dataset} were made from arrays: give the same as benchmark=.")
-    return part_of(given, **part)
+    return _with_outputs(experiment, part_of(given, **part))
+
+
+def _with_outputs(experiment: Experiment, tasks: Benchmark) -> Benchmark:
+    """The tasks with the outputs that their heads are to have."""
+    wanted = experiment.class_outputs == "all" and experiment.scenario is Scenario.CLASS
+    return tasks.with_common_outputs() if wanted else tasks

@@ -41,7 +41,8 @@ def new_model(experiment: Experiment, benchmark: Benchmark, device: str = "cpu")
     method = find_method(experiment.method)
     wish = "multi" if experiment.task_inference == "density" else experiment.heads
     layout = layout_for(benchmark, wish, method.prefers_single_head)
-    setting = Setting(benchmark.inputs, layout, experiment.seed, torch.device(device))
+    size = benchmark.bytes_an_example
+    setting = Setting(benchmark.inputs, layout, experiment.seed, torch.device(device), example_bytes=size)
     learner = new_learner(experiment.method, experiment.options, setting)
     return ContinualModel(learner, new_inference(experiment, setting))
 
@@ -112,7 +113,9 @@ class Trainer:
 
     def evaluate(self) -> list[TaskEvaluation]:
         """How the model does on all tasks so far."""
+        cpu = time.process_time()
         evaluations = evaluate(self.model, self.benchmark, Granularity.parse(self.experiment.granularity))
+        self.record.evaluation_cpu_seconds += time.process_time() - cpu
         check_predictions(evaluations)
         return evaluations
 
@@ -145,10 +148,11 @@ class Trainer:
 
     def timed(self, work: Callable[[], Any]) -> tuple[float, Any]:
         """Work that counts as training."""
-        start = time.perf_counter()
+        start, cpu = time.perf_counter(), time.process_time()
         value = work()
         seconds = time.perf_counter() - start
         self.record.seconds[-1] += seconds
+        self.record.add_cpu(len(self.record.seconds), time.process_time() - cpu)
         return seconds, value
 
     def note_epoch(self, terms: dict[str, float], seconds: float) -> None:

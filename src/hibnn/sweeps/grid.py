@@ -25,7 +25,7 @@ from hibnn.checking import checked
 from hibnn.errors import UserError, unknown
 from hibnn.files.toml import read_toml
 from hibnn.learners import find_method
-from hibnn.learners.presets import new_options, preset
+from hibnn.learners.presets import new_options, preset, protocol
 from hibnn.runs.experiment import Experiment
 
 Seeds = tuple[int, ...]
@@ -56,13 +56,14 @@ def read_sweep(path: Path, seeds: Sequence[int] = (), quick: bool = False) -> li
 
 
 def new_experiment(cell: dict[str, Any], seed: int) -> Experiment:
-    """One experiment from plain values: a preset's options, changed by every name that is not the experiment's own."""
+    """One experiment from plain values: a preset, changed by every name that is given."""
     _check_whole(cell)
     changes = {name: value for name, value in cell.items() if name not in KEYS | {"preset"}}
     known: dict[str, Any] = {name: value for name, value in cell.items() if name in KEYS}
     method, scenario = find_method(cell["method"]), Scenario.parse(cell["scenario"])
-    chosen = preset(cell.get("preset", "default"), method, traits_of(cell["dataset"]), scenario)
-    return Experiment(**known, options=new_options(method, chosen | changes), seed=seed)
+    name = cell.get("preset", "default")
+    chosen = preset(name, method, traits_of(cell["dataset"]), scenario)
+    return Experiment(**(protocol(name, method) | known), options=new_options(method, chosen | changes), seed=seed)
 
 
 def folder_of(experiment: Experiment, out: Path) -> Path:

@@ -49,6 +49,9 @@ class Job:
     patience: float = 0.0
 
 
+Work = Callable[[Experiment, Path, float], Outcome]
+
+
 def sweep(
     experiments: Sequence[Experiment],
     out: Path,
@@ -56,8 +59,14 @@ def sweep(
     on_done: Callable[[Outcome], None],
     on_start: Callable[[Experiment], None] = lambda experiment: None,
     slots: Callable[[], int] = lambda: 1_000_000,
+    work: Work | None = None,
+    known: Callable[[Job], Outcome | None] | None = None,
 ) -> list[Outcome]:
-    """Run all experiments; `slots` is how many may be under way at once, which is asked again and again."""
+    """Run all experiments; `slots` is how many may be under way at once, which is asked again and again.
+
+    `work` is what a worker does for each, a run unless told otherwise, and `known` what is looked up of it before.
+    """
+    work, known = work or run_one, known or look_up
     outcomes: list[Outcome] = []
     queue: deque[Job] = deque()
     flying: dict[Future[Outcome], Job] = {}
@@ -67,16 +76,16 @@ def sweep(
         on_done(outcome)
 
     for job in [Job(experiment, folder_of(experiment, out)) for experiment in experiments]:
-        known = look_up(job)
-        if known is None:
+        found = known(job)
+        if found is None:
             queue.append(job)
         else:
-            settle(known)
+            settle(found)
     while queue or flying:
         while queue and (not flying or (len(flying) < slots() and not one_is_suspect([*flying.values(), queue[0]]))):
             job = queue.popleft()
             on_start(job.experiment)
-            flying[executor.submit(run_one, job.experiment, job.folder, job.patience)] = job
+            flying[executor.submit(work, job.experiment, job.folder, job.patience)] = job
         for future in wait(flying, return_when=FIRST_COMPLETED).done:
             job = flying.pop(future)
             outcome = outcome_of(future, job)

@@ -65,6 +65,13 @@ class TaskDensities:
             self.tasks[task][label], self.quantiles[task][label] = updated, quantiles(values)
             on_class({"log density": float(values.mean())})
 
+    def forget(self, task: int) -> None:
+        """Begin the densities of a task again."""
+        if task < len(self.tasks):
+            classes = range(len(self.tasks[task]))
+            self.tasks[task] = [new_density(self.options, self.setting.inputs) for _ in classes]
+            self.quantiles[task] = [torch.zeros_like(LEVELS) for _ in classes]
+
     def joint(
         self, x: Float[Tensor, "rows inputs"], tasks: Sequence[int] | None = None, learner: Learner | None = None
     ) -> list[Float[Tensor, "rows labels"]]:

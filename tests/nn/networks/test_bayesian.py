@@ -1,20 +1,24 @@
+import pytest
 import torch
 
+from hibnn.nn.layers.linear import WeightNoise
 from hibnn.nn.layout import Layout
 from hibnn.nn.networks.bayesian import BayesianMLP
+from statistics_helpers import assert_mean
 
 
-def network(layout=Layout.MULTI):
+def network(layout=Layout.MULTI, weight_noise=WeightNoise.EXAMPLE, widths=(4,)):
     generator = torch.Generator().manual_seed(0)
     made = BayesianMLP(
         3,
-        [4],
+        widths,
         layout,
         None,
         log_variance=-1.0,
         prior_variance=1.0,
         init_std=0.5,
         head_init_std=0.5,
+        weight_noise=weight_noise,
         generator=generator,
     )
     for outputs in (2, 3):
@@ -52,3 +56,37 @@ def test_the_layout_decides_which_heads_answer():
     assert network()(x, 1, None, None).shape == (2, 3)
     assert network(Layout.GROWING)(x, 1, None, None).shape == (2, 5)
     assert len(network(Layout.SHARED).heads) == 1
+
+
+@pytest.mark.parametrize("widths", [[4], [4, 5], []])
+@pytest.mark.parametrize("noise", list(WeightNoise))
+def test_only_noise_of_their_own_tells_equal_examples_of_a_draw_apart(generator, noise, widths):
+    made = network(weight_noise=noise, widths=widths)
+    rows = made(torch.ones(2, 3), 0, None, generator, draws=5).unflatten(0, (5, 2))
+    assert torch.equal(rows[:, 0], rows[:, 1]) == (noise is not WeightNoise.EXAMPLE)
+    assert len(rows[:, 0].unique(dim=0)) == 5
+
+
+@pytest.mark.parametrize("noise", [WeightNoise.BATCH, WeightNoise.WEIGHTS])
+def test_shared_noise_has_the_moments_of_an_examples_own(generator, noise):
+    x = torch.randn(2, 3, generator=generator)
+    with torch.no_grad():
+        own, shared = (
+            network(weight_noise=kind)(x, 0, None, generator, draws=20_000).unflatten(0, (-1, 2))
+            for kind in (WeightNoise.EXAMPLE, noise)
+        )
+    for power in (1, 2):
+        assert_mean(own**power - shared**power, 0.0)
+
+
+@pytest.mark.parametrize("noise", [WeightNoise.BATCH, WeightNoise.WEIGHTS])
+def test_activations_of_two_examples_covary_as_drawn_weights_make_them(generator, noise):
+    """weights: cov = sum_i x_i x'_i s_i^2 + s_b^2; noise of the batch: the product of the two deviations."""
+    layer = network(weight_noise=noise).hidden_layers()[0]
+    x, variance = torch.tensor([[1.0, 0.0, 2.0], [0.0, 1.0, 1.0]]), torch.exp(torch.tensor(-1.0))
+    made = network(weight_noise=noise)
+    with torch.no_grad():
+        drawn = made.draw(layer, x, 20_000, generator, first=True).unflatten(0, (-1, 2))
+    centred = drawn - (x @ layer.mean[:-1] + layer.mean[-1]).detach()
+    expected = variance * ((x[0] @ x[1] + 1) if noise is WeightNoise.WEIGHTS else (6.0 * 3.0) ** 0.5)
+    assert_mean(centred[:, 0] * centred[:, 1], expected.item())

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from checks import learn, probabilities, small_benchmark, small_learner
+from hibnn.nn.layers.mask_form import MaskForm
 from hibnn.nn.networks.ensemble import at_the_means
 from hibnn.nn.networks.resizing import append_units, keep_units
 
@@ -23,7 +24,7 @@ def grow(network, counts):
 
 def outputs(network):
     x = torch.randn(7, 8, generator=torch.Generator().manual_seed(1))
-    return at_the_means(network)(x, [0, 1])
+    return at_the_means(network, MaskForm())(x, [0, 1])
 
 
 def test_a_network_that_grows_computes_what_it_did(learner):

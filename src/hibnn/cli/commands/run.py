@@ -20,14 +20,15 @@ from hibnn.cli.trackers import TrackerName, tracking
 from hibnn.errors import UserError
 from hibnn.files.reading import read_object
 from hibnn.learners import Method, find_method
-from hibnn.learners.presets import preset
+from hibnn.learners.presets import preset, protocol
 from hibnn.plugins import check_plugins
 from hibnn.runs.experiment import Experiment
 from hibnn.runs.interrupt import noted_signals
 from hibnn.runs.protocol import EvaluationProtocol
 from hibnn.runs.run import run
+from hibnn.sizes import format_bytes
 
-CONFIG = (tyro.conf.EnumChoicesFromValues, tyro.conf.FlagCreatePairsOff)
+CONFIG = (tyro.conf.EnumChoicesFromValues,)
 Device = Literal["cpu", "cuda", "mps"]
 PROTOCOL = ("scenario", *(field.name for field in fields(EvaluationProtocol)))
 
@@ -37,7 +38,8 @@ class Subject:
     """What learns what, and where the result goes."""
 
     preset: str = "default"
-    """default: ours for this benchmark; paper: the paper's settings; or a TOML file; options given here go before it"""
+    """default: ours for this benchmark; paper: as its text says; authors: as their program does; or a TOML file;
+    options given here go before it"""
     dataset: str
     """benchmark: split-digits, split-mnist, permuted-mnist, difficulty, ...; or a TOML file that names data of yours"""
     scenario: str
@@ -97,7 +99,7 @@ def main(arguments: list[str]) -> int:
 
 def parse(arguments: list[str], method: Method) -> Any:
     """The arguments of a run together with the options of its method, as one value."""
-    own = {"__doc__": f"hibnn run: {method.name}, {method.summary}.", "__post_init__": lambda self: None}
+    own = {"__doc__": title(method, _named(arguments, "--method") is not None), "__post_init__": lambda self: None}
     combined = dataclass(frozen=True, kw_only=True)(type("Arguments", (method.options, RunArguments), own))
     known = {field.name.replace("_", "-") for field in fields(combined)}
     own = sorted(field.name.replace("_", "-") for field in fields(method.options))
@@ -114,9 +116,19 @@ def parse(arguments: list[str], method: Method) -> Any:
         {}
         if dataset is None
         else preset(name or "default", method, traits_of(dataset), Scenario.parse(scenario or "task"))
+        | protocol(name or "default", method)
     )
     missing = dict.fromkeys(("dataset", "scenario", "method"), tyro.MISSING)
     return parse_words(combined, "run", arguments, default=combined(**missing, **chosen), config=CONFIG)
+
+
+def title(method: Method, chosen: bool) -> str:
+    """What the help of `hibnn run` says it is about: with a method, about its options too."""
+    if chosen:
+        return f"Learn a benchmark with {method.name} ({method.summary}) and write the result."
+    return (
+        "Learn a benchmark with a method and write the result; with --method NAME this also lists the method's options."
+    )
 
 
 def _named(arguments: list[str], flag: str) -> str | None:
@@ -162,4 +174,7 @@ def _line(result: dict[str, Any]) -> str:
     for name, label in (("forgetting", "forgetting"), ("task_inference_accuracy", "tasks inferred rightly")):
         if result[name] is not None:
             parts.append(f"{label} {100 * result[name]:.2f} %")
-    return ", ".join([*parts, f"{result['seconds']:.1f} s"])
+    for name in ("network", "density"):
+        if "acc_density" not in result["undefined"] and result[f"acc_{name}"] is not None:
+            parts.append(f"{name} alone {100 * result[f'acc_{name}']:.2f} %")
+    return ", ".join([*parts, f"{result['seconds']:.1f} s", f"{format_bytes(result['bytes'])} kept"])

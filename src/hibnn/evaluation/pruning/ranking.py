@@ -6,10 +6,10 @@
     expected-snr           o |mu| / sigma
     product-snr            |E[z w]| / sd(z w) = o |mu| / sqrt(o (sigma^2 + mu^2) - o^2 mu^2)
 
-The last three look at z w, the weight as the network uses it: o = E[z] is how open the weight is, E[pi] of the neuron
-it comes from times E[pi] of the one it goes to (for BSCL, the share of tasks whose mask has the weight; for sparse
-variational dropout, whether the weight is kept). Without masks o = 1. In an HIBNN the probabilities of two layers are
-correlated, and the product of their means is an approximation.
+The last three look at z w, the weight as the network uses it: o = E[z] is how open the weight is, the mean mask of the
+neuron it comes from times that of the one it goes to (for BSCL, the share of tasks whose mask has the weight; for
+sparse variational dropout, whether the weight is kept). Without masks o = 1. In an HIBNN the probabilities of two
+layers are correlated, and the product of their means is an approximation.
 """
 
 from enum import StrEnum
@@ -76,14 +76,14 @@ def openness(learner: Learner) -> list[Float[Tensor, "inputs+1 outputs"]]:
 @openness.register
 def _(learner: SequentialBayes) -> list[Tensor]:
     layers = weight_layers(learner)
-    pi = learner.neurons.expected_pi(learner.task)
-    if pi is None:
+    means = learner.neurons.expected_masks(learner.task)
+    if means is None:
         return [torch.ones_like(layer.mean) for layer in layers]
-    below = [torch.ones_like(layers[0].mean[:-1, 0]), *pi]
+    below = [torch.ones_like(layers[0].mean[:-1, 0]), *means]
     found = []
     for number, layer in enumerate(layers):
-        inputs = below[min(number, len(pi))]
-        outputs = pi[number] if number < len(pi) else torch.ones_like(layer.mean[0])
+        inputs = below[min(number, len(means))]
+        outputs = means[number] if number < len(means) else torch.ones_like(layer.mean[0])
         found.append(torch.outer(torch.cat([inputs, inputs.new_ones(1)]), outputs))
     return found
 

@@ -1,5 +1,6 @@
 """The pruning curves of a run as a value, and the file `pruning.json` they are kept in beside the run."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -37,21 +38,31 @@ class Study:
         return next((curve for curve in self.curves if curve.ranking is ranking), None)
 
 
-def write_study(folder: Path, study: Study) -> None:
-    """Store a study in its run's folder."""
+def as_json(study: Study) -> dict[str, Any]:
+    """A study as plain values."""
     content: dict[str, Any] = asdict(study)
     for plain, curve in zip(content["curves"], study.curves, strict=True):
         plain["sparsity"] = curve.sparsity
-    write_json(folder / FILE, content)
+    return content
+
+
+def from_json(content: Mapping[str, Any]) -> Study:
+    """A study from what `as_json` gave."""
+    values = dict(content)
+    curves = tuple(_curve(curve) for curve in values.pop("curves"))
+    return Study(**(values | {"widths": tuple(values["widths"]), "curves": curves}))
+
+
+def write_study(folder: Path, study: Study) -> None:
+    """Store a study in its run's folder."""
+    write_json(folder / FILE, as_json(study))
 
 
 def read_study(folder: Path) -> Study | None:
     """The study of a run, or None where it was not pruned."""
     if not (folder / FILE).exists():
         return None
-    content = read_object(folder / FILE)
-    curves = tuple(_curve(curve) for curve in content.pop("curves"))
-    return Study(**(content | {"widths": tuple(content["widths"]), "curves": curves}))
+    return from_json(read_object(folder / FILE))
 
 
 def _curve(content: dict[str, Any]) -> Curve:

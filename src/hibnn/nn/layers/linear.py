@@ -3,10 +3,11 @@
     q(W) = N(mean, exp(log_variance)),    a = x W    =>    a ~ N(x mean, x^2 exp(log_variance))
 
 Activations are drawn from their own Gaussian, with noise for each example (local reparameterisation, Kingma et al.
-2015). Every Bayesian network here is made of these layers; the caller passes the noise, so a layer draws nothing.
+2015). Every Bayesian network here is made of these layers; the caller passes the noise or the generator.
 """
 
 import math
+from enum import StrEnum
 
 import torch
 from jaxtyping import Float
@@ -20,6 +21,18 @@ FIRST_NOISE, LARGEST_START = 0.25, -6.0
 largest log variance of a weight."""
 
 
+class WeightNoise(StrEnum):
+    """What the examples of a batch share when weights are drawn.
+
+    `example`: nothing, local reparameterisation. `batch`: its noise, one number a neuron and draw. `weights`: the
+    weights themselves, without local reparameterisation. For a single example all three have the same distribution.
+    """
+
+    EXAMPLE = "example"
+    BATCH = "batch"
+    WEIGHTS = "weights"
+
+
 class BayesianLinear(nn.Module):
     """Posterior parameters and prior buffers of a layer; the last row of each holds the biases."""
 
@@ -31,7 +44,7 @@ class BayesianLinear(nn.Module):
     ) -> None:
         super().__init__()
         if log_variance is None:
-            log_variance = min(LARGEST_START, math.log(FIRST_NOISE / max(1, len(mean) - 1)))
+            log_variance = first_log_variance(len(mean) - 1)
         self.mean = nn.Parameter(mean)
         self.log_variance = nn.Parameter(torch.full_like(mean, log_variance))
         self.register_buffer("prior_mean", torch.zeros_like(mean))
@@ -40,6 +53,15 @@ class BayesianLinear(nn.Module):
     def forward(self, x: Float[Tensor, "batch inputs"], noise: Float[Tensor, "*draws batch outputs"]) -> Tensor:
         """Activations for standard normal `noise`; leading dimensions of the noise are independent draws."""
         return _LocalSample.apply(x, self.mean, self.log_variance, noise)  # pyright: ignore[reportReturnType]
+
+    def with_drawn_weights(
+        self, x: Float[Tensor, "draws batch inputs"], generator: torch.Generator
+    ) -> Float[Tensor, "draws batch outputs"]:
+        """Activations under weights that are drawn once for each of the draws."""
+        shape = len(x), *self.mean.shape
+        noise = torch.randn(shape, generator=generator, device=x.device, dtype=x.dtype)
+        weights = torch.addcmul(self.mean, (0.5 * self.log_variance).exp(), noise)
+        return torch.baddbmm(weights[:, -1:], x, weights[:, :-1])
 
     def tensors(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Posterior and prior, which have the same shape."""
@@ -54,15 +76,43 @@ class BayesianLinear(nn.Module):
         self.prior_mean.copy_(self.mean.detach())
         self.prior_log_variance.copy_(self.log_variance.detach())
 
+    @torch.no_grad()
+    def temper(self, keep: float, prior_variance: float, held: tuple[int, int] = (0, 0)) -> None:
+        """Let what was learned before count `keep` times: the prior becomes q^keep N(0, prior_variance)^(1 - keep).
 
-def gaussian_start(inputs: int, outputs: int, init_std: float | None, generator: torch.Generator) -> Tensor:
-    """Means of a new layer: weights N(0, init_std^2) cut at two deviations, biases zero."""
+        The posterior begins again at that prior's mean, with the variance of new weights. Of the first `held` inputs
+        and outputs nothing changes, nor do these outputs' biases (a power prior, Ibrahim and Chen 2000).
+        """
+        inputs, outputs = held
+        free = torch.ones_like(self.mean, dtype=torch.bool)
+        free[:inputs, :outputs] = False
+        free[-1, :outputs] = False
+        learned = keep * torch.exp(-self.prior_log_variance)
+        precision = learned + (1 - keep) / prior_variance
+        mean = self.prior_mean * learned / precision
+        self.prior_mean[free], self.prior_log_variance[free] = mean[free], -precision.log()[free]
+        self.mean[free] = mean[free]
+        self.log_variance[free] = first_log_variance(len(self.mean) - 1)
+
+
+def first_log_variance(inputs: int) -> float:
+    """Where the log variance of a weight starts, by the number of a neuron's inputs."""
+    return min(LARGEST_START, math.log(FIRST_NOISE / max(1, inputs)))
+
+
+def gaussian_start(
+    inputs: int, outputs: int, init_std: float | None, generator: torch.Generator, bias_init_std: float = 0.0
+) -> Tensor:
+    """Means of a new layer: weights N(0, init_std^2) cut at two deviations, biases N(0, bias_init_std^2) likewise."""
     mean = torch.zeros(inputs + 1, outputs, device=generator.device)
     if init_std is None:
         init_std = math.sqrt(2 / max(1, inputs))
     if init_std > 0 and mean[:-1].numel() > 0:
         limit = 2 * init_std
         nn.init.trunc_normal_(mean[:-1], std=init_std, a=-limit, b=limit, generator=generator)
+    if bias_init_std > 0 and outputs > 0:
+        limit = 2 * bias_init_std
+        nn.init.trunc_normal_(mean[-1], std=bias_init_std, a=-limit, b=limit, generator=generator)
     return mean
 
 

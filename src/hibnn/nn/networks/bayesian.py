@@ -16,7 +16,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from hibnn.nn.layers.ibp import NeuronMask
-from hibnn.nn.layers.linear import BayesianLinear, gaussian_start
+from hibnn.nn.layers.linear import BayesianLinear, WeightNoise, gaussian_start
 from hibnn.nn.layout import Layout
 from hibnn.nn.networks.heads import HeadedNetwork
 
@@ -24,8 +24,9 @@ from hibnn.nn.networks.heads import HeadedNetwork
 class BayesianMLP(HeadedNetwork):
     """Bayesian layers, a head for each task or one for all, and `buffet`: the IBP over neurons, None for fixed widths.
 
-    Weights begin at `log_variance` around means of deviation `init_std` (`head_init_std` in heads), under a prior
-    N(0, prior_variance); where these are None, the number of a neuron's inputs says how (`layers.linear`).
+    Weights begin at `log_variance` around means of deviation `init_std` (`head_init_std` in heads, `bias_init_std` for
+    all biases), under a prior N(0, prior_variance); where these are None, the number of a neuron's inputs says how
+    (`layers.linear`). `weight_noise` says what the examples of a batch share when weights are drawn.
     """
 
     def __init__(
@@ -39,15 +40,19 @@ class BayesianMLP(HeadedNetwork):
         prior_variance: float,
         init_std: float | None,
         head_init_std: float = 0.0,
+        bias_init_std: float = 0.0,
+        weight_noise: WeightNoise = WeightNoise.EXAMPLE,
         generator: torch.Generator,
     ) -> None:
         super().__init__()
         sizes = [inputs, *widths]
+        self.bias_init_std, self.weight_noise = bias_init_std, weight_noise
         self.layout, self.buffet, self.inputs = layout, buffet, inputs
         self.log_variance, self.prior_variance, self.init_std = log_variance, prior_variance, init_std
         self.head_init_std = head_init_std
         self.body = nn.ModuleList(
-            self.new_layer(gaussian_start(below, above, init_std, generator)) for below, above in pairwise(sizes)
+            self.new_layer(gaussian_start(below, above, init_std, generator, bias_init_std))
+            for below, above in pairwise(sizes)
         )
         self.heads = nn.ModuleList()
         self.noise = nn.ModuleList()
@@ -61,7 +66,8 @@ class BayesianMLP(HeadedNetwork):
         """
         if self.layout is not Layout.SHARED or len(self.heads) == 0:
             below = self.widths[-1] if self.widths else self.inputs
-            self.heads.append(self.new_layer(gaussian_start(below, outputs, self.head_init_std, generator)))
+            mean = gaussian_start(below, outputs, self.head_init_std, generator, self.bias_init_std)
+            self.heads.append(self.new_layer(mean))
 
     @property
     def widths(self) -> list[int]:
@@ -95,8 +101,7 @@ class BayesianMLP(HeadedNetwork):
         Without a generator the weights are at their means.
         """
         rows = self.features(x, masks, generator, draws)
-        fresh = 1 if len(self.body) > 0 else draws  # the first layer multiplies the rows, which may be the head
-        logits = [_draw(layer, rows, fresh, generator) for layer in self.heads_of(head)]
+        logits = [self.draw(layer, rows, draws, generator, first=not self.body) for layer in self.heads_of(head)]
         return logits[0] if len(logits) == 1 else torch.cat(logits, -1)
 
     def features(
@@ -104,7 +109,7 @@ class BayesianMLP(HeadedNetwork):
     ) -> Float[Tensor, "rows units"]:
         """The last hidden layer, as `forward` draws it."""
         for number, layer in enumerate(self.hidden_layers()):
-            x = _draw(layer, x, draws if number == 0 else 1, generator).relu()
+            x = self.draw(layer, x, draws, generator, first=number == 0).relu()
             if masks is not None:
                 x = _masked(x, masks[number])
         return x
@@ -114,14 +119,29 @@ class BayesianMLP(HeadedNetwork):
     ) -> Float[Tensor, "rows units"]:
         """A hidden layer with all neurons on."""
         for number, below in enumerate(self.hidden_layers()[: layer + 1]):
-            x = _draw(below, x, draws if number == 0 else 1, generator).relu()
+            x = self.draw(below, x, draws, generator, first=number == 0).relu()
         return x
 
     def outputs(self, x: Tensor, layer: int, head: int, generator: torch.Generator | None) -> Tensor:
         """Logits from the activations of a hidden layer, with all neurons above it on."""
         for above in self.hidden_layers()[layer + 1 :]:
-            x = _draw(above, x, 1, generator).relu()
-        return torch.cat([_draw(layer, x, 1, generator) for layer in self.heads_of(head)], -1)
+            x = self.draw(above, x, 1, generator).relu()
+        return torch.cat([self.draw(layer, x, 1, generator) for layer in self.heads_of(head)], -1)
+
+    def draw(
+        self, layer: BayesianLinear, x: Tensor, draws: int, generator: torch.Generator | None, first: bool = False
+    ) -> Float[Tensor, "rows outputs"]:
+        """Activations of a layer, draw after draw as rows; the `first` layer multiplies the rows by the draws."""
+        fresh = draws if first else 1
+        if generator is None or self.weight_noise is WeightNoise.EXAMPLE:
+            return _local(layer, x, fresh, generator)
+        inputs = x.expand(draws, -1, -1) if first else x.unflatten(0, (draws, -1))
+        if self.weight_noise is WeightNoise.WEIGHTS:
+            return layer.with_drawn_weights(inputs, generator).flatten(0, 1)
+        outputs = layer.mean.shape[1]
+        noise = torch.randn((draws, 1, outputs), generator=generator, device=x.device, dtype=x.dtype)
+        noise = noise.expand(-1, inputs.shape[1], -1)
+        return layer(x, noise).flatten(0, 1) if first else layer(x, noise.flatten(0, 1))
 
     def part(self, units: Sequence[int], head: int) -> "BayesianMLP":
         """The first `units` of each layer under a single head, which reads the last of them: a network by itself."""
@@ -135,6 +155,7 @@ class BayesianMLP(HeadedNetwork):
             log_variance=self.log_variance,
             prior_variance=self.prior_variance,
             init_std=0.0,
+            weight_noise=self.weight_noise,
             generator=generator,
         )
         part.add_head(mean.shape[1], generator)
@@ -175,8 +196,8 @@ def _masked(x: Tensor, mask: Tensor) -> Tensor:
     return x * mask if on == 0 else torch.cat([x[:, :on], x[:, on:] * mask], 1)
 
 
-def _draw(layer: BayesianLinear, x: Tensor, draws: int, generator: torch.Generator | None) -> Tensor:
-    """Activations of a layer, draw after draw as rows; at the means without a generator."""
+def _local(layer: BayesianLinear, x: Tensor, draws: int, generator: torch.Generator | None) -> Tensor:
+    """With noise of each example's own; at the means without a generator."""
     shape = (draws, len(x), layer.mean.shape[1])
     if generator is None:
         noise = torch.zeros(shape, device=x.device, dtype=x.dtype)

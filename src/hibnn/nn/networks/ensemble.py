@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from hibnn.nn.layers.linear import BayesianLinear
-from hibnn.nn.layers.masks import Relaxation, hard
+from hibnn.nn.layers.mask_form import MaskForm
 from hibnn.nn.networks.bayesian import BayesianMLP
 
 
@@ -82,7 +82,7 @@ class Parts(nn.Module):
         return [self.parts[str(head)](x, [0])[0] for head in heads]
 
 
-def drawn(network: BayesianMLP, draws: int, relaxation: Relaxation, generator: torch.Generator) -> Ensemble:
+def drawn(network: BayesianMLP, draws: int, form: MaskForm, generator: torch.Generator) -> Ensemble:
     """An ensemble of `draws` draws from the posterior of weights, sticks and masks."""
 
     def draw(layer: BayesianLinear) -> DrawnLinear:
@@ -93,21 +93,20 @@ def drawn(network: BayesianMLP, draws: int, relaxation: Relaxation, generator: t
         if network.buffet is None:
             masks = [torch.ones(draws, width) for width in network.widths]
         else:
-            odds = network.buffet.sample_log_odds(draws, generator)
-            masks = [hard(relaxation.location(log_odds), draws, generator) for log_odds in odds]
+            masks = form.draw(network.buffet, network.buffet.values(), draws, draws, generator)
         # masks are drawn before the noise of body and heads: another order would give other ensembles for a seed
         return Ensemble([*map(draw, network.hidden_layers())], [*map(draw, network.every_head())], masks)
 
 
-def at_the_means(network: BayesianMLP) -> Ensemble:
+def at_the_means(network: BayesianMLP, form: MaskForm) -> Ensemble:
     """An ensemble of a single network: weights at their means, masks at their expectations."""
     body = [DrawnLinear(layer, None) for layer in network.hidden_layers()]
     heads = [DrawnLinear(layer, None) for layer in network.every_head()]
-    return Ensemble(body, heads, [pi[None] for pi in expected_masks(network)])
+    return Ensemble(body, heads, [mean[None] for mean in expected_masks(network, form)])
 
 
-def expected_masks(network: BayesianMLP) -> list[Float[Tensor, " units"]]:
-    """E[pi] of every hidden layer: ones where the width is fixed."""
+def expected_masks(network: BayesianMLP, form: MaskForm) -> list[Float[Tensor, " units"]]:
+    """E[z] of every hidden layer: ones where the width is fixed."""
     if network.buffet is None:
         return [torch.ones(width) for width in network.widths]
-    return network.buffet.expected_pi()
+    return form.expected(network.buffet)

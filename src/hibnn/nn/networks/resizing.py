@@ -29,7 +29,7 @@ def append_units(
         outputs = layer.mean.shape[1]
         extend(network, layer, below, outputs + count)
         with torch.no_grad():
-            layer.mean[:, outputs:] = gaussian_start(below, count, network.init_std, generator)
+            layer.mean[:, outputs:] = gaussian_start(below, count, network.init_std, generator, network.bias_init_std)
         below = outputs + count
     for head in heads:
         extend(network, head, below, head.mean.shape[1])
