@@ -8,7 +8,7 @@ import hibnn
 
 ROOT = Path(hibnn.__file__).parent
 ORDER = (
-    "errors", "visible", "denormals", "streams", "progress", "checking", "registry", "files", "distributions",
+    "errors", "visible", "sizes", "denormals", "streams", "progress", "checking", "registry", "files", "distributions",
     "datasets", "nn", "factorisation", "benchmarks", "learners", "plugins", "tasks", "continual", "evaluation", "runs",
     "sweeps", "estimators", "report", "reproduce", "cli",
 )  # fmt: skip

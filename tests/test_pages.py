@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from checks import check_learner
 from hibnn import plugins
@@ -118,3 +119,29 @@ def test_the_data_of_the_page_are_learned(extending, capsys):
         Path(f"{name}.csv").write_text("\n".join(["length,stripes,species", *rows]))
     line = "hibnn run --dataset seasons.toml --scenario task --method finetune --epochs 1 --quiet --json"
     assert json.loads(execute(line, capsys))["dataset"] == "seasons.toml"
+
+
+def test_the_ten_lines_for_photographs_learn_two_months_of_them():
+    """Made-up pictures: each kind is bright in one of six places, which a network of one pooling finds."""
+    ((_, _, text),) = blocks("photographs.md")
+    random = np.random.default_rng(0)
+    months = (("cat", "dog", "cow"), ("ship", "car", "train"))
+    kinds = {kind: place for place, kind in enumerate(months[0] + months[1])}
+
+    def pictures(labels):
+        made = random.random((len(labels), 3, 24, 16), np.float32)
+        for picture, label in zip(made, labels, strict=True):
+            picture[:, kinds[label] // 2 * 8 :, kinds[label] % 2 * 8 :][:, :8, :8] += 1
+        return made
+
+    january_labels, february_labels, new_labels = (np.repeat(some, 40) for some in (*months, months[0] + months[1]))
+    names = {
+        "network": torch.nn.Sequential(torch.nn.AvgPool2d(8), torch.nn.Flatten()),
+        "january": pictures(january_labels),
+        "january_labels": january_labels,
+        "february": pictures(february_labels),
+        "february_labels": february_labels,
+        "new": pictures(new_labels),
+    }
+    exec(compile(text, "photographs.md", "exec"), names)
+    assert np.mean(names["model"].predict(names["embed"](names["new"], names["network"])) == new_labels) > 0.95

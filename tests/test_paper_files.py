@@ -95,3 +95,10 @@ def test_every_search_has_the_papers_space(path):
         assert problem.space[name] == [0.5, 2 / 3, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.25, 2.5, 2.75, 3]
     assert ("child_alpha" in problem.space) == (problem.fixed["method"] == "hibnn")
     assert problem.experiment({name: 1.0 for name in problem.space}).evaluate_on == "validation"
+
+
+@pytest.mark.parametrize("path", [*SWEEPS, *SEARCHES], ids=lambda path: path.stem)
+def test_one_head_for_a_whole_test_set_is_inferred_by_entropy_as_in_the_paper(path):
+    text = tomllib.loads(path.read_text())
+    for grid in text.get("grid", [text.get("fixed", {})]):
+        assert grid.get("granularity") != "task" or grid.get("task_inference") == "entropy"

@@ -21,7 +21,7 @@ from hibnn.benchmarks.base import LazySplit, Split
 from hibnn.denormals import flushing
 from hibnn.learners import find_method
 from hibnn.learners.base import GaussianPrediction, Learner, Prediction, Setting, State
-from hibnn.learners.network import NetworkOptions
+from hibnn.learners.options import MethodOptions
 from hibnn.nn.layout import Layout
 from hibnn.tasks.density.density import Of
 from hibnn.tasks.mixture import ClassMixture, GaussianMixture, mix_classes, mix_reals, places_in_turn
@@ -51,6 +51,19 @@ class Experience:
     spared: bool
 
 
+Answer = tuple[Float[Tensor, "tasks rows"], list[Prediction]]
+"""p(t | x), and p(y | x, t) of every task."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Of network and densities together, and of each alone; None where there is no network or no density."""
+
+    both: Answer
+    network: Answer | None
+    density: Answer | None
+
+
 class ContinualModel:
     """A learner, and what infers the task where nobody tells it; without an inference the surest head is right.
 
@@ -61,7 +74,7 @@ class ContinualModel:
         self.learner, self.inference, self.precise = learner, inference, precise
         self.experience: Experience | None = None
 
-    def copy(self, method: str, options: NetworkOptions) -> "ContinualModel":
+    def copy(self, method: str, options: MethodOptions) -> "ContinualModel":
         """Another one that knows the same, has other options, and goes its own way."""
         state = self.learner.state() if self.learner.experiences else None
         learner = new_learner(method, options, self.learner.setting, state)
@@ -97,7 +110,8 @@ class ContinualModel:
             spare: whether the network does without the rows that calibrate.
             on_class: called after the density of each class.
         """
-        split = self._divide(train, spare and targets is None).load()
+        spared = (spare and targets is None) or not self.learner.has_network
+        split = self._divide(train, spared).load()
         self.learner.begin_experience(split if targets is None else Split(split.x, targets), outputs, head)
         if self.density_of == "inputs":
             self._learn_densities(on_class)
@@ -148,7 +162,25 @@ class ContinualModel:
     ) -> tuple[Float[Tensor, "tasks rows"], list[P]]:
         """p(t | x) and p(y | x, t) under some heads; `joint` is what densities say of them, if it is to count."""
         inference = self.inference or TaskInference("entropy", self.learner.setting, mixing="hard")
-        return inference.posterior(predictor(self.learner, x, heads), joint, share)
+        return inference.posterior(predictor(self.learner, x, heads), joint, share, heads)
+
+    @flushing
+    def answers(
+        self,
+        x: NDArray[np.float32],
+        heads: Sequence[int],
+        joint: Sequence[Tensor],
+        predictor: Predictor[Prediction],
+        share: Callable[[Tensor], Tensor],
+    ) -> "Answers":
+        """What `posterior` gives, and beside it what network and densities would have answered without each other."""
+        inference = self.inference or TaskInference("entropy", self.learner.setting, mixing="hard")
+        predictions = predictor(self.learner, x, heads)
+        return Answers(
+            inference.posterior(predictions, joint, share, heads),
+            inference.network_alone(predictions, share) if self.learner.has_network else None,
+            inference.density_alone(predictions, joint, share) if joint else None,
+        )
 
     @flushing
     def predict(
@@ -193,6 +225,11 @@ class ContinualModel:
             self.inference.restore(state)
 
     @property
+    def inference_bytes(self) -> int:
+        """How many bytes are there to infer tasks."""
+        return 0 if self.inference is None else self.inference.stored_bytes()
+
+    @property
     def inference_parameters(self) -> int:
         """How many of the numbers are there to infer tasks."""
         return 0 if self.inference is None else self.inference.parameter_count()
@@ -207,7 +244,7 @@ class ContinualModel:
             self.experience = None
             return train
         rest, held = divide(train, self.learner.setting.seed)
-        self.experience = Experience(rest, held, spare)
+        self.experience = Experience(rest, held, spare and len(held) > 0)
         return rest if spare else train
 
     def _learn_densities(self, on_class: OnClass) -> None:
@@ -220,11 +257,25 @@ class ContinualModel:
     def _calibrate(self, predictor: Predictor[Any] | None) -> None:
         if self.inference is None or self.experience is None:
             return
-        held, task = self.experience.held, self.learner.task
+        rest, held, task = self.experience.rest, self.experience.held, self.learner.task
         predictions = (predictor or with_streams("calibrate", task))(self.learner, held.x, self.heads)
-        labels = torch.from_numpy(held.y) if self.experience.spared else None
-        self.inference.calibrate(predictions, self.joint(held.x), task, labels)
+        labels = torch.from_numpy(held.y)
+        self.inference.calibrate(predictions, self.joint(held.x), task, labels, self.experience.spared)
+        if self.density_of == "inputs" and isinstance(predictions[task], Prediction):
+            split = rest.load()
+            self.inference.begin_drift(torch.from_numpy(split.x), torch.from_numpy(split.y), task)
+            for number in range(len(self.inference.fresh)):
+                self._measure_drift(number, predictor)
         self.experience = None
+
+    def _measure_drift(self, task: int, predictor: Predictor[Any] | None) -> None:
+        """Ask the network again what it makes of inputs like those of a task."""
+        assert self.inference is not None
+        drawn = self.inference.draw_rows(task)
+        if drawn is not None:
+            x = drawn.x.numpy()
+            (prediction,) = (predictor or with_streams("drift", task))(self.learner, x, [task])
+            self.inference.note_drift(prediction, drawn.labels, task)
 
     def _asked(self, x: NDArray[np.float32], task: int | None, predictor: Predictor[P]) -> tuple[Tensor, list[P]]:
         heads = self.heads if task is None else [task]
@@ -232,7 +283,7 @@ class ContinualModel:
         return self.posterior(x, heads, self.joint(x, heads) if useful else [], predictor)
 
 
-def new_learner(method: str, options: NetworkOptions, setting: Setting, state: State | None = None) -> Learner:
+def new_learner(method: str, options: MethodOptions, setting: Setting, state: State | None = None) -> Learner:
     """A method's learner, empty or as it was stored; the stored tensors stay as they are."""
     learner = find_method(method).learner(options, setting)
     if state is not None:

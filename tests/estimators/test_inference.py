@@ -102,10 +102,10 @@ def test_a_class_that_is_announced_and_never_comes_is_never_the_answer():
 @pytest.mark.slow
 def test_densities_help_with_labels_if_there_are_rows_to_learn_how_far(digits):
     x, y = make_blobs(3000, centers=[[-1, 0], [1, 0]], random_state=0)
-    few, many = (ContinualClassifier(**QUICK).fit(x[:rows], y[:rows]) for rows in (900, 3000))
-    assert few.model_.inference.pooling.exponents == (1.0, 0.0)
+    few, many = (ContinualClassifier(**QUICK).fit(x[:rows], y[:rows]) for rows in (200, 3000))
+    assert few.model_.inference.exponents([0]).network_alone
     assert not few.model_.inference.uses_densities([0])
-    assert many.model_.inference.pooling.exponents[1] > 0
+    assert many.model_.inference.exponents([0]).density > 0
     uncertainty = many.predict_uncertainty(x)
     np.testing.assert_allclose(uncertainty.total, uncertainty.epistemic + uncertainty.aleatoric)
     assert uncertainty.epistemic.min() >= 0
@@ -118,7 +118,7 @@ def test_a_told_task_uses_its_own_densities_also_in_onnx(tmp_path):
     model = ContinualClassifier(**QUICK)
     for own in ((0, 1), (2, 3)):
         model.partial_fit(x[np.isin(y, own)], y[np.isin(y, own)])
-    assert model.model_.inference.pooling.exponents[1] > 0
+    assert model.model_.inference.exponents([0]).density > 0
     for task, own in (("task-1", (0, 1)), ("task-2", (2, 3))):
         rows = np.isin(y, own)
         nearest = model.predict(x[rows], task)

@@ -2,7 +2,6 @@ import numpy as np
 import torch
 
 from hibnn.tasks.outliers import is_ood, quantiles
-from hibnn.tasks.pooling import Pooling
 from hibnn.tasks.temperature import Temperature
 
 
@@ -46,23 +45,7 @@ def test_rows_in_portions_give_the_temperature_of_all_at_once():
     assert torch.allclose(whole.losses, parts.losses)
 
 
-def test_pooling_trusts_the_better_of_network_and_density():
-    random = np.random.default_rng(0)
-    labels = torch.from_numpy(random.integers(2, size=400))
-    right = torch.nn.functional.one_hot(labels, 2).double()
-    guess = torch.full((400, 2), 0.5, dtype=torch.float64)
-    sure = 0.98 * right + 0.01
-    network = Pooling.new().update(sure, torch.from_numpy(random.normal(size=(400, 2))), labels)
-    assert network.exponents[1] < 0.1
-    density = Pooling.new().update(guess, 50 * right, labels)
-    answers = density.probabilities(guess, 50 * right)
-    assert (answers.argmax(1) == labels).all()
-    assert torch.allclose(answers.sum(1), torch.ones(400, dtype=torch.float64))
-
-
-def test_before_anything_was_learned_the_network_answers_alone():
-    network = torch.tensor([[0.7, 0.3]], dtype=torch.float64)
-    assert torch.allclose(Pooling.new().probabilities(network, torch.tensor([[0.0, 99.0]])), network)
+def test_before_two_tasks_the_temperature_is_one():
     assert Temperature.new().value == 1
 
 

@@ -98,7 +98,8 @@ def test_the_network_does_without_the_rows_that_calibrate_if_they_can_be_spared(
     assert len(learner.x) == rows
     assert sum(density.count for density in model.inference.densities.tasks[0]) == 350
     model.end()
-    assert model.inference.pooling.losses.any() == spare
+    assert bool(model.inference.told.count) == spare
+    assert model.inference.untold.count == 50
 
 
 def test_a_copy_goes_its_own_way():
@@ -257,5 +258,5 @@ def test_a_method_without_features_says_so():
 def test_heads_of_few_classes_have_no_advantage():
     inference = TaskInference("entropy", Setting(3, Layout.MULTI))
     unsure = [Prediction.of_draws(torch.full((1, 4, size), 1 / size)) for size in (2, 10)]
-    evidence = inference.evidence(unsure, [])
+    evidence = inference.network_evidence(unsure)
     torch.testing.assert_close(evidence[0], evidence[1])

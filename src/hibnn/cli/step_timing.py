@@ -15,6 +15,7 @@ import torch
 from hibnn.benchmarks.base import LazySplit, Task
 from hibnn.learners import Setting, find_method
 from hibnn.learners.gradient import GradientLearner
+from hibnn.learners.presets import new_options
 from hibnn.learners.sequential_bayes import SequentialBayes
 from hibnn.nn.layout import Layout
 
@@ -62,7 +63,8 @@ def learner_step(method: str, hidden: tuple[int, ...]) -> Step:
     x = random.random((EXAMPLES, INPUTS), dtype=np.float32)
     experience = LazySplit(x, np.arange(EXAMPLES), random.integers(OUTPUTS, size=EXAMPLES))
     found = find_method(method)
-    learner = found.learner(found.options(hidden=hidden, batch_size=BATCH), Setting(INPUTS, Layout.MULTI))
+    options = new_options(found, {"hidden": hidden, "batch_size": BATCH})
+    learner = found.learner(options, Setting(INPUTS, Layout.MULTI))
     learner.begin(Task("random", tuple(range(OUTPUTS)), experience, experience))
     rows = torch.randperm(EXAMPLES)[:BATCH]
     if isinstance(learner, SequentialBayes):

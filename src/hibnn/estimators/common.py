@@ -3,7 +3,6 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Self, get_args
 
@@ -23,8 +22,8 @@ from hibnn.estimators.options import density_options, method_options, plain
 from hibnn.estimators.predictive import PredictionMode
 from hibnn.estimators.scaling import Scaling
 from hibnn.estimators.tables.encoding import TableEncoder
-from hibnn.estimators.training import learn_experience
-from hibnn.learners import Setting
+from hibnn.estimators.training import learn_experience, with_length
+from hibnn.learners import Setting, find_method
 from hibnn.nn.layout import Layout
 from hibnn.tasks import TaskInference, TaskInferenceName
 from hibnn.tasks.mixture import ClassMixture, GaussianMixture
@@ -182,6 +181,8 @@ class ContinualEstimator(BaseEstimator, ABC):
         options = method_options(self.method, self.truncation, self.scaling, columns, self.options)
         seed = first_seed(self.random_state)
         scaling = input_scaling(self, x) if self.scaling == "columns" else Scaling.identity(columns)
+        if not find_method(self.method).has_network and self.task_inference != "density":
+            raise UserError(f"{self.method} has no network: leave task_inference at 'density'.")
         setting = Setting(columns, Layout.MULTI, seed, regression=self._regression)
         densities = density_options(self.scaling, self.density)
         inference = TaskInference(self.task_inference, setting, options=densities)
@@ -208,10 +209,10 @@ class ContinualEstimator(BaseEstimator, ABC):
     def _check_unchanged(self, model: Model) -> None:
         """Refuse parameters that decide how a model is begun, if they are no longer those it was begun with."""
         options = method_options(self.method, self.truncation, self.scaling, len(model.inputs.mean), self.options)
-        length = {"epochs": model.options.epochs, "batch_size": model.options.batch_size}
+        length = {name: getattr(model.options, name, 0) for name in ("epochs", "batch_size")}
         seed = plain(self.random_state)
         changed = {
-            "truncation, scaling or options": replace(options, **length) != model.options,
+            "truncation, scaling or options": with_length(options, length) != model.options,
             "scaling": self.scaling != "columns" and not model.inputs.is_identity,
             "density": density_options(self.scaling, self.density) != model.inference.options,
             "random_state": isinstance(seed, int) and first_seed(seed) != model.learner.setting.seed,

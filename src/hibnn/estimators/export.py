@@ -62,7 +62,7 @@ class ExportClassifier(ExportModule):
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
         outputs, joint = self.outputs(x)
         predictions = [Prediction.of_draws(logits.softmax(-1)) for logits in outputs]
-        tasks, within = self.inference.posterior(predictions, joint)
+        tasks, within = self.inference.posterior(predictions, joint, tasks=self.heads)
         mixture = mix_classes([prediction.normalised() for prediction in within], self.places, tasks)
         return mixture.probabilities, mixture.entropy, mixture.epistemic, mixture.tasks.T
 
@@ -84,7 +84,7 @@ class ExportRegressor(ExportModule):
             mean = values.mean(0)[:, 0]
             spread = (values[..., 0] - mean).square().mean(0)
             predictions.append(GaussianPrediction(mean, spread, torch.full_like(mean, noise)))
-        tasks, within = self.inference.posterior(predictions, joint)
+        tasks, within = self.inference.posterior(predictions, joint, tasks=self.heads)
         mixed = mix_reals(within, tasks)
         total, epistemic, _ = mixed.deviations
         return (

@@ -9,7 +9,7 @@ from hibnn.errors import UserError, unknown
 from hibnn.estimators.drift import MEMORY, Change, FileScore
 from hibnn.estimators.scaling import Scaling
 from hibnn.learners import Learner
-from hibnn.learners.network import NetworkOptions
+from hibnn.learners.options import MethodOptions
 from hibnn.tasks import TaskInference
 
 TaskName = str | int
@@ -39,7 +39,7 @@ class Model:
     """The method with its options, how inputs and targets are scaled, the tasks, and what learned them."""
 
     method: str
-    options: NetworkOptions
+    options: MethodOptions
     inputs: Scaling
     targets: Scaling
     tasks: tuple[TaskRecord, ...]

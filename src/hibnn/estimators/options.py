@@ -9,7 +9,7 @@ import numpy as np
 from hibnn.errors import UserError, unknown
 from hibnn.learners import find_method
 from hibnn.learners.bayes_options import BayesOptions, BuffetOptions
-from hibnn.learners.network import NetworkOptions
+from hibnn.learners.options import MethodOptions
 from hibnn.tasks.density import DensityOptions
 
 WIDTH = 100
@@ -22,17 +22,17 @@ def method_options(
     scaling: str | None,
     inputs: int,
     further: Mapping[str, Any] | None,
-) -> NetworkOptions:
+) -> MethodOptions:
     """The method's options; those the user gives by name come last."""
     kind = find_method(method).options
-    values: dict[str, Any] = {"width": _width(truncation)}
+    known = {field.name for field in fields(kind)}
+    values: dict[str, Any] = {"width": _width(truncation)} if "width" in known else {}
     sized = issubclass(kind, BuffetOptions)
     if issubclass(kind, BayesOptions):
         values["learning_rate"] = 2e-2 if sized else 1e-2  # few neurons need larger weights than many
         values["input_std"] = 0.0 if scaling != "examples" else 1.0 if sized else 0.3
         if scaling != "examples":
             values["init_std"] = min(0.5, inputs**-0.5)
-    known = {field.name for field in fields(kind)}
     for name in further or {}:
         if name not in known:
             raise unknown(f"option of {method}", name, known)

@@ -1,7 +1,7 @@
 """One experience of data: a model that has seen it, made from one that has not, which stays as it is."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -12,9 +12,10 @@ from hibnn.benchmarks.base import LazySplit, Split
 from hibnn.estimators.drift import KEEPS, Change, Drift, FileScore, expectation, has_changed
 from hibnn.estimators.model import Model, TaskName, TaskRecord
 from hibnn.estimators.predictive import PredictionMode
+from hibnn.learners.options import MethodOptions
 from hibnn.progress import Bar
 
-ENOUGH_ROWS = 1000
+ENOUGH_ROWS = 250
 """The network of a classifier does without the rows that calibrate where an experience has so many."""
 MOST_SCORED, MOST_HELD_OUT = 10_000, 2_000
 """Rows of a file that are answered before it is learned, and rows that say how much of the past counts."""
@@ -41,7 +42,7 @@ def learn_experience(
     def learn(begun: Model, rows: Split, show: bool) -> Model:
         return _learn(begun, rows, task, epochs, batch_size, show)
 
-    if drift == "off" or task.name not in model.head_of or not model.learner.supports_revisits:
+    if drift == "off" or task.name not in model.head_of or not model.learner.can_temper:
         return learn(replace(model, change=None), split, show)
     found, expected = score_file(model, split, task.name), expectation(task.scores)
     change = None
@@ -94,7 +95,8 @@ def _learn(
 ) -> Model:
     """The model after one more experience, as it is."""
     sensible = training_length(len(split))
-    options = replace(model.options, epochs=epochs or sensible[0], batch_size=batch_size or sensible[1])
+    length = {"epochs": epochs or sensible[0], "batch_size": batch_size or sensible[1]}
+    options = with_length(model.options, length)
     continual, classes = model.continual.copy(model.method, options), len(task.classes) or 1
     densities = classes if continual.density_of else 0
     labels = np.zeros(len(split), np.int64) if model.regression else split.y
@@ -117,6 +119,11 @@ def _learn(
         continual=continual,
         tasks=model.with_task(task.after(len(split))),
     )
+
+
+def with_length(options: MethodOptions, length: Mapping[str, int]) -> MethodOptions:
+    """Options with other epochs and another size of minibatches, for methods that have them."""
+    return replace(options, **{name: value for name, value in length.items() if hasattr(options, name)})
 
 
 def training_length(rows: int) -> tuple[int, int]:

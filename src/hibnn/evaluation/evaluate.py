@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from hibnn.benchmarks.base import Benchmark, Scenario
-from hibnn.continual import ContinualModel, with_streams
+from hibnn.continual import Answer, ContinualModel, with_streams
 from hibnn.errors import unknown
 from hibnn.learners.base import Prediction
 from hibnn.nn.layout import Layout
@@ -57,7 +57,8 @@ class TaskEvaluation:
     convention). `class_correct`: label and task are both right. `task_correct`: the task was inferred rightly, or None
     where nothing is inferred. `within_correct`: the label is right if the task is told. `outlier_scores`: how strange a
     density finds each example, if there is one. The columns of `probabilities` are labels, or in the class scenario all
-    classes seen.
+    classes seen. `network` and `density` are what each would have answered alone; None where there is no network, or no
+    density.
     """
 
     probabilities: np.ndarray
@@ -70,6 +71,8 @@ class TaskEvaluation:
     within_correct: np.ndarray
     gibbs_accuracy: float
     outlier_scores: np.ndarray | None = None
+    network: "TaskEvaluation | None" = None
+    density: "TaskEvaluation | None" = None
 
     def accuracy(self, scenario: Scenario) -> float:
         """The share of right answers: in the class scenario, of right classes."""
@@ -92,16 +95,21 @@ def evaluate_task(model: ContinualModel, benchmark: Benchmark, number: int, gran
     heads, sizes = [number] if told else model.heads, learner.head_sizes
     joint = model.joint(split.x)
     own = [joint[head] for head in heads] if joint else []
-    tasks, within = model.posterior(split.x, heads, own, with_streams("evaluate", number), granularity.share)
-    if layout is Layout.GROWING:
-        evaluation = _growing(within[0], y, number, sizes)
-    elif told or layout is Layout.SHARED:
-        evaluation = _judged(within[0], y, y, None, within[0].probabilities.argmax(-1) == y)
-    else:
+    answers = model.answers(split.x, heads, own, with_streams("evaluate", number), granularity.share)
+
+    def judge(answer: Answer) -> TaskEvaluation:
+        tasks, within = answer
+        if layout is Layout.GROWING:
+            return _growing(within[0], y, number, sizes)
+        if told or layout is Layout.SHARED:
+            return _judged(within[0], y, y, None, within[0].probabilities.argmax(-1) == y)
         apart = scenario is Scenario.CLASS and not benchmark.common_outputs
-        evaluation = _mixed(within, tasks, y, number, sizes, apart)
-        if benchmark.common_outputs:
-            evaluation = replace(evaluation, class_correct=evaluation.label_correct)
+        mixed = _mixed(within, tasks, y, number, sizes, apart)
+        return replace(mixed, class_correct=mixed.label_correct) if benchmark.common_outputs else mixed
+
+    alone = {"network": answers.network, "density": answers.density}
+    judged = {name: None if answer is None else judge(answer) for name, answer in alone.items()}
+    evaluation = replace(judge(answers.both), **judged)
     if model.inference is None or not joint:
         return evaluation
     return replace(evaluation, outlier_scores=model.inference.outlier_scores(joint).numpy())

@@ -7,7 +7,7 @@ goes on exactly as the first would have.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -24,6 +24,8 @@ from hibnn.streams import torch_stream
 
 PREDICTION_ROWS = 4096
 SMALLEST = 1e-12
+FLOAT = 4
+"""Bytes of a number in single precision."""
 Measure = Literal["predictive", "expected", "mutual-information"]
 """Of the averaged prediction, of a draw on average, or the difference of the two."""
 
@@ -48,7 +50,8 @@ class State:
 class Setting:
     """What the surroundings fix for a learner: the size of an input, the layout of heads, the seed, the device.
 
-    With `regression` a head's outputs are means of real targets, which only sequential Bayes learns.
+    With `regression` a head's outputs are means of real targets, which only sequential Bayes learns. `example_bytes` is
+    what an example takes as its data set stores it: a byte for each pixel of an image, four for any other number.
     """
 
     inputs: int
@@ -56,6 +59,12 @@ class Setting:
     seed: int = 0
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
     regression: bool = False
+    example_bytes: int = 0
+    """4 an input, if not given"""
+
+    @property
+    def bytes_an_example(self) -> int:
+        return self.example_bytes or FLOAT * self.inputs
 
     def generator(self, *name: str | int) -> torch.Generator:
         return torch_stream(self.seed, *name, device=self.device)
@@ -104,9 +113,14 @@ class Prediction:
             return self.mutual_information / most
         return (self.entropy if measure == "predictive" else self.expected_entropy) / most
 
-    def pooled(self, pool: Callable[[Tensor], Tensor]) -> "Prediction":
-        """With other probabilities; the share of the entropy that comes from the weights stays the network's."""
-        probabilities = pool(self.probabilities)
+    def pooled(self, probabilities: Tensor, asked: bool = True) -> "Prediction":
+        """With other probabilities; the share of the entropy that comes from the weights stays the network's.
+
+        Where the network had no say (`asked`), it adds no uncertainty, and every draw votes the same.
+        """
+        probabilities = probabilities.to(self.probabilities)
+        if not asked:
+            return Prediction.of_draws(probabilities[None])
         share = self.expected_entropy / self.entropy.clamp(min=SMALLEST)
         return replace(self, probabilities=probabilities, expected_entropy=share * entropy(probabilities))
 
@@ -128,7 +142,7 @@ class GaussianPrediction:
         """log of the deviation that the posterior adds, whatever the measure."""
         return 0.5 * self.epistemic.double().clamp(min=SMALLEST).log()
 
-    def pooled(self, pool: Callable[[Tensor], Tensor]) -> "GaussianPrediction":
+    def pooled(self, probabilities: Tensor, asked: bool = True) -> "GaussianPrediction":
         """Itself: there are no classes whose probabilities could change."""
         return self
 
@@ -138,8 +152,12 @@ class Learner(ABC):
 
     keeps_data = False
     """Whether the data of earlier tasks are still used, and must be attached again when a run is resumed."""
+    has_network = True
+    """Whether its answers are its own; without, densities beside it answer alone."""
     supports_revisits = False
     """Whether more data of an earlier task can be learned under its head (`begin_experience` with a head)."""
+    can_temper = False
+    """Whether what was learned of a task can be made to count less (`temper`)."""
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
@@ -219,6 +237,14 @@ class Learner(ABC):
     def parameter_count(self) -> int:
         """Numbers a model of this method must keep to predict and to go on learning."""
 
+    def stored_examples(self) -> int:
+        """How many examples of earlier tasks it keeps."""
+        return 0
+
+    def stored_bytes(self) -> int:
+        """Bytes of what it keeps: four for a number, and examples as their data set stores them."""
+        return FLOAT * self.parameter_count()
+
     def active_units(self) -> list[float] | None:
         """The expected number of neurons in use in each layer, or None where the width is fixed."""
         return None
@@ -260,7 +286,7 @@ class Learner(ABC):
                 self.predict_batch(rows.to(self.setting.device), head, generator)
                 for rows in inputs.split(PREDICTION_ROWS)
             ]
-        return Prediction.join(parts)
+        return type(parts[0]).join(parts)
 
 
 def entropy(probabilities: Tensor) -> Tensor:

@@ -18,7 +18,7 @@ from hibnn.benchmarks.base import Split
 from hibnn.benchmarks.entry import Traits
 from hibnn.errors import UserError
 from hibnn.learners import vcl
-from hibnn.learners.base import Prediction, Setting, State
+from hibnn.learners.base import FLOAT, Prediction, Setting, State
 from hibnn.learners.bayes_options import BayesOptions
 from hibnn.learners.method import GREY, Card, Look, Method
 from hibnn.learners.network import check_option
@@ -48,6 +48,7 @@ class CoresetBayes(SequentialBayes):
     """Sequential Bayes on what the coresets leave, answered by copies that have seen the coresets."""
 
     supports_revisits = False
+    can_temper = False
     answers_alone = False
 
     def __init__(self, options: CoresetOptions, setting: Setting) -> None:
@@ -132,6 +133,12 @@ class CoresetBayes(SequentialBayes):
 
     def parameter_count(self) -> int:
         return super().parameter_count() + sum(x.numel() + y.numel() for x, y in self.coresets)
+
+    def stored_examples(self) -> int:
+        return sum(len(y) for _, y in self.coresets)
+
+    def stored_bytes(self) -> int:
+        return FLOAT * super().parameter_count() + self.stored_examples() * self.setting.bytes_an_example
 
 
 def farthest_first(x: Float[Tensor, "rows inputs"], count: int) -> Int[Tensor, " count"]:

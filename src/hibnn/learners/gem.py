@@ -23,7 +23,7 @@ from torch.nn.functional import cross_entropy
 from hibnn.benchmarks.base import Scenario, Split
 from hibnn.benchmarks.entry import Traits
 from hibnn.errors import UserError
-from hibnn.learners.base import Setting, State
+from hibnn.learners.base import FLOAT, Setting, State
 from hibnn.learners.gradient import GradientLearner
 from hibnn.learners.memory_gradients import MemoryGradients, flat, unflat
 from hibnn.learners.method import GREEN, Card, Look, Method, with_smaller_batches
@@ -146,6 +146,12 @@ class GEM(GradientLearner):
 
     def parameter_count(self) -> int:
         return super().parameter_count() + sum(x.numel() + y.numel() for x, y in self.memories)
+
+    def stored_examples(self) -> int:
+        return sum(len(y) for _, y in self.memories)
+
+    def stored_bytes(self) -> int:
+        return FLOAT * super().parameter_count() + self.stored_examples() * self.setting.bytes_an_example
 
 
 def project(gradient: Tensor, memories: Tensor, margin: float) -> Tensor:

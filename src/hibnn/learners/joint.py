@@ -45,6 +45,12 @@ class Joint(GradientLearner):
     def end(self) -> None:
         self.optimiser = None  # and keep the data
 
+    def stored_examples(self) -> int:
+        return len(self.y)
+
+    def stored_bytes(self) -> int:
+        return super().stored_bytes() + len(self.y) * self.setting.bytes_an_example
+
 
 METHOD = Method(
     "joint",

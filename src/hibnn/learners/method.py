@@ -14,7 +14,7 @@ from hibnn.benchmarks.entry import Traits
 
 if TYPE_CHECKING:
     from hibnn.learners.base import Learner, Setting
-    from hibnn.learners.network import NetworkOptions
+    from hibnn.learners.options import MethodOptions
 
 TRAINING = "told where a task begins; at test time as the scenario says"
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
@@ -82,12 +82,13 @@ class Method:
     with words for the evaluation too; `prefers_single_head`: one head serves it where the scenario allows one;
     `chosen_width`: somebody must choose its width, so tables print the median over several; `bound`: a lower or upper
     bound rather than a rival; `prunable`: it has Gaussian weights and answers from them alone; `regression`: it can
-    learn real targets; `examples_kept`: the examples of earlier tasks it keeps, in words, given its options as JSON.
+    learn real targets; `has_network`: its answers are its own, and without, densities answer alone; `examples_kept`:
+    the examples of earlier tasks it keeps, in words, given its options as JSON.
     """
 
     name: str
     summary: str
-    options: "type[NetworkOptions]"
+    options: "type[MethodOptions]"
     learner: "Callable[[Any, Setting], Learner]"
     card: Card
     look: Look
@@ -101,6 +102,7 @@ class Method:
     bound: bool = False
     prunable: bool = False
     regression: bool = False
+    has_network: bool = True
     examples_kept: Callable[[Mapping[str, Any]], str] = no_examples
     variants: tuple[Variant, ...] = ()
 

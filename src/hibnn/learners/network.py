@@ -9,13 +9,14 @@ import torch
 from torch import Tensor
 
 from hibnn.benchmarks.base import Split
-from hibnn.checking import check_fields, checked
-from hibnn.errors import UserError
+from hibnn.checking import checked
 from hibnn.learners.base import Learner, Setting, State
+from hibnn.learners.options import MethodOptions, check_option
 from hibnn.learners.training import pack_optimiser, unpack_optimiser
 from hibnn.nn.layout import Layout
 from hibnn.nn.networks.heads import HeadedNetwork
 
+__all__ = ["MethodOptions", "NetworkLearner", "NetworkOptions", "check_option", "stored_counts"]
 MOST_STORED = 2**31
 """No count in a stored state comes near it."""
 ADDED = {"added": True}
@@ -24,7 +25,7 @@ which do not use it keep their hashes."""
 
 
 @dataclass(frozen=True)
-class NetworkOptions:
+class NetworkOptions(MethodOptions):
     """Size and training length of a network."""
 
     epochs: int = 5
@@ -39,7 +40,7 @@ class NetworkOptions:
     learning_rate: float = 1e-3
 
     def __post_init__(self) -> None:
-        check_fields(self)
+        super().__post_init__()
         for name in ("epochs", "batch_size", "width", "depth", "learning_rate"):
             check_option(self, name, getattr(self, name) > 0, "positive")
         check_option(self, "hidden", all(width > 0 for width in self.hidden), "positive widths")
@@ -47,12 +48,6 @@ class NetworkOptions:
     @property
     def widths(self) -> tuple[int, ...]:
         return self.hidden or (self.width,) * self.depth
-
-
-def check_option(options: NetworkOptions, name: str, good: bool, wanted: str) -> None:
-    """Refuse an option's value in a sentence."""
-    if not good:
-        raise UserError(f"{name.replace('_', '-')} must be {wanted}, not {getattr(options, name)}.")
 
 
 class NetworkLearner(Learner, ABC):

@@ -22,7 +22,7 @@ from hibnn.benchmarks.registry import traits_of
 from hibnn.errors import UserError, unknown
 from hibnn.files.toml import read_toml
 from hibnn.learners.method import Method
-from hibnn.learners.network import NetworkOptions
+from hibnn.learners.options import MethodOptions
 from hibnn.learners.registry import find_method
 
 NAMES = ("default", "paper", "authors")
@@ -51,7 +51,11 @@ def protocol(name: str, method: Method) -> dict[str, Any]:
     """The words of `hibnn.runs.protocol` in which a preset differs from their defaults; a file has its base's."""
     while str(name).endswith(".toml"):
         name = read_toml(Path(name)).get("preset", "default")
-    return dict({"paper": method.paper_protocol, "authors": method.authors_protocol}.get(name, {}))
+    own = {"paper": method.paper_protocol, "authors": method.authors_protocol}
+    if name not in own:
+        return {}
+    told_by = {"task_inference": "entropy"} if method.has_network else {}  # section 4 of the paper
+    return told_by | dict(own[name])
 
 
 def options_for(
@@ -60,13 +64,13 @@ def options_for(
     name: str = "default",
     scenario: str = Scenario.TASK,
     **changes: Any,
-) -> NetworkOptions:
+) -> MethodOptions:
     """A method's options on a benchmark: a preset, with changes."""
     found = find_method(method)
     return new_options(found, preset(name, found, traits_of(dataset), Scenario.parse(scenario)) | changes)
 
 
-def new_options(method: Method, values: Any) -> NetworkOptions:
+def new_options(method: Method, values: Any) -> MethodOptions:
     """A method's options from plain values, as a file has them."""
     own = {field.name for field in fields(method.options)}
     if not isinstance(values, Mapping):

@@ -22,6 +22,8 @@ FILES = (
     "mas",
     "lwf",
     "den",
+    "slda",
+    "density",
     "finetune",
     "joint",
 )

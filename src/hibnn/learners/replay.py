@@ -17,11 +17,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hibnn.learners.base import Setting, State
+from hibnn.errors import UserError
+from hibnn.learners.base import FLOAT, Setting, State
 from hibnn.learners.gradient import GradientLearner
 from hibnn.learners.network import NetworkOptions, check_option
 from hibnn.learners.optimisers import SGD
 from hibnn.nn.layout import Layout
+from hibnn.sizes import parse_bytes
 
 
 @dataclass(frozen=True)
@@ -31,15 +33,19 @@ class ReplayOptions(NetworkOptions):
     epochs: int = 1
     batch_size: int = 10
     learning_rate: float = 0.1
-    memory: int = 500
-    """examples remembered, of all tasks together"""
+    memory: int | str = 500
+    """examples remembered, of all tasks together; or bytes such as 2MB, of examples as their data set stores them"""
     replay_size: int = 10
     """remembered examples in each step"""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("memory", "replay_size"):
-            check_option(self, name, getattr(self, name) > 0, "positive")
+        check_option(self, "replay_size", self.replay_size > 0, "positive")
+        check_option(self, "memory", self.memory_for(1) > 0, "positive")
+
+    def memory_for(self, example_bytes: int) -> int:
+        """How many examples of so many bytes are remembered."""
+        return self.memory if isinstance(self.memory, int) else parse_bytes("memory", self.memory) // example_bytes
 
 
 class Reservoir:
@@ -83,8 +89,16 @@ class ReplayLearner(GradientLearner, ABC):
     def __init__(self, options: ReplayOptions, setting: Setting) -> None:
         super().__init__(options, setting)
         self.replay_size = options.replay_size
-        self.memory = Reservoir(options.memory)
+        self.memory = Reservoir(self.memory_size(options))
         self.draws = setting.generator("replay")
+
+    def memory_size(self, options: ReplayOptions) -> int:
+        """How many examples are remembered."""
+        size = options.memory_for(self.setting.bytes_an_example)
+        if size == 0:
+            needed = self.setting.bytes_an_example
+            raise UserError(f"a memory of {options.memory} holds no example of {needed} bytes: raise --memory.")
+        return size
 
     def new_optimiser(self) -> torch.optim.Optimizer:
         return SGD(self.network.parameters(), lr=self.options.learning_rate)
@@ -130,7 +144,17 @@ class ReplayLearner(GradientLearner, ABC):
     def parameter_count(self) -> int:
         return super().parameter_count() + sum(int(values.isfinite().sum()) for values in self.memory.rows.values())
 
+    def stored_examples(self) -> int:
+        return len(self.memory)
+
+    def stored_bytes(self) -> int:
+        """The network's, and those of examples; a logit that is kept beside them takes as much as a parameter."""
+        logits = self.memory.rows.get("logits", self.x[:0])
+        numbers = super().parameter_count() + int(logits.isfinite().sum())
+        return FLOAT * numbers + len(self.memory) * self.setting.bytes_an_example
+
 
 def examples_kept(options: Mapping[str, Any]) -> str:
     """The size of the memory, in words."""
-    return f"with {options['memory']:,} examples"
+    memory = options["memory"]
+    return f"with {memory:,} examples" if isinstance(memory, int) else f"with {memory} of examples"

@@ -34,6 +34,7 @@ class SequentialBayes(NetworkLearner):
     """Mean-field Gaussian weights, and a buffet over the neurons where the options ask for one."""
 
     supports_revisits = True
+    can_temper = True
     objective = staticmethod(negative_elbo)
     """What is minimised, term by term."""
     answers_alone = True

@@ -1,8 +1,8 @@
 """The numbers that tables and pages print: a group's mean, or the median over the widths of a method.
 
 Methods without a width of their own (EWC, SI, GEM, VCL) that were run with several have, as in the paper, the median
-(maximum, minimum) over widths of the mean over seeds, with the standard error of that median over seeds; all others
-mean ± standard error over seeds, for each setting.
+(maximum, minimum) over widths of the mean over seeds, with the standard error of each seed's median over widths; all
+others mean ± standard error over seeds, for each setting.
 """
 
 import statistics
@@ -105,9 +105,9 @@ def _over_widths(same: Sequence[Group]) -> Contender:
         ordered = (first, *(group for group in same if group is not first))
         return Contender(variant, ordered, accuracy_text(first), *_numbers(_by_seed(first)))
     means = [100 * (group.mean("acc") or 0) for group in finished]
-    middle = finished[(len(finished) - 1) // 2 : len(finished) // 2 + 1]
-    ordered = (middle[0], *(group for group in same if group is not middle[0]))
-    by_seed = _mean_by_seed(middle)
+    middle = finished[(len(finished) - 1) // 2]
+    ordered = (middle, *(group for group in same if group is not middle))
+    by_seed = _median_by_seed(finished)
     median, (_, error, _) = statistics.median(means), _numbers(by_seed)
     spread = "" if error is None else f" ± {error:.2f}"
     text = f"{median:.2f}{spread} ({means[-1]:.2f}, {means[0]:.2f})"
@@ -118,11 +118,11 @@ def _by_seed(group: Group) -> dict[int, float]:
     return {seed: 100 * value for seed, value in group.by_seed("acc").items()}
 
 
-def _mean_by_seed(groups: Sequence[Group]) -> dict[int, float]:
-    """The mean of some groups for every seed that all of them have: of the one or two widths in the middle."""
+def _median_by_seed(groups: Sequence[Group]) -> dict[int, float]:
+    """The median over widths for every seed that all widths have."""
     values = [_by_seed(group) for group in groups]
     shared = [seed for seed in values[0] if all(seed in each for each in values)]
-    return {seed: statistics.fmean(each[seed] for each in values) for seed in shared} or values[0]
+    return {seed: statistics.median(each[seed] for each in values) for seed in shared}
 
 
 def _numbers(by_seed: dict[int, float]) -> tuple[float | None, float | None, dict[int, float]]:

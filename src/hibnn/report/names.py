@@ -43,6 +43,11 @@ def has_several_heads(method: str) -> bool:
     return method in methods() and not methods()[method].prefers_single_head
 
 
+def has_network(method: str) -> bool:
+    """Whether a method answers by itself, without densities beside it."""
+    return method not in methods() or methods()[method].has_network
+
+
 def examples_kept(group: Group) -> str:
     """The examples of earlier tasks that a method keeps, in words; nothing for most, and for options we do not know."""
     with suppress(KeyError, TypeError, ValueError):

@@ -37,12 +37,12 @@ def page(table: Table) -> str:
     return markdown(table) + (f"\n{notes}\n" if notes else "")
 
 
-def write_figures(records: Path, out: Path) -> Iterator[Path]:
+def write_figures(records: Path, out: Path, quick: bool = False) -> Iterator[Path]:
     """Draw every figure of which anything is recorded; yields what was written."""
     from hibnn.report.gallery import draw_all
     from hibnn.report.style import save_figure
 
-    book = Book(read_records(records).values())
+    book = Book(read_records(records).values(), QUICK if quick else ())
     for names, select in FIGURES:
         runs = [record.as_run() for record in select(book)]
         for drawing in draw_all(runs, names) if runs else ():

@@ -10,7 +10,7 @@ from typing import Any
 
 from hibnn.errors import UserError
 from hibnn.learners import find_method
-from hibnn.learners.network import NetworkOptions
+from hibnn.learners.options import MethodOptions
 from hibnn.learners.presets import options_for
 from hibnn.runs.experiment import Experiment
 from hibnn.runs.setting import flat
@@ -22,13 +22,13 @@ FOUND_OUT = ("data", "plugins")
 def changed_fields(experiment: Experiment) -> dict[str, Any]:
     """Every field and option that decides the numbers and is not the default of its method, data set and scenario."""
     usual = {field.name: field.default for field in fields(Experiment) if field.default is not MISSING}
-    usual |= asdict(_usual_options(experiment))
+    usual |= {"task_inference": experiment.usual_inference()} | asdict(_usual_options(experiment))
     own = {name: value for name, value in flat(experiment.as_json()).items() if name not in FOUND_OUT}
     changed = {name: value for name, value in own.items() if name in usual and value != usual[name]}
     return json.loads(json.dumps(changed))
 
 
-def _usual_options(experiment: Experiment) -> NetworkOptions:
+def _usual_options(experiment: Experiment) -> MethodOptions:
     """The preset's; the method's own where the tasks are made from arrays and nobody knows them by name."""
     try:
         return options_for(experiment.method, experiment.dataset, scenario=experiment.scenario)

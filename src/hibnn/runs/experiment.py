@@ -4,22 +4,25 @@ Every field is checked and brought to its type when an experiment is made, so it
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from hibnn.benchmarks import Benchmark, Scenario, find_benchmark
+from hibnn.benchmarks.layout import layout_in
 from hibnn.checking import check_fields
 from hibnn.errors import UserError
 from hibnn.evaluation.evaluate import Granularity
 from hibnn.learners import find_method
-from hibnn.learners.network import NetworkOptions
+from hibnn.learners.options import MethodOptions
 from hibnn.learners.presets import new_options
+from hibnn.nn.layout import Layout
 from hibnn.plugins import PATHS, check_plugins, load_plugin, plugins_of
 from hibnn.registry import Plugin
 from hibnn.runs.protocol import EvaluationProtocol
 from hibnn.runs.setting import digest_of
 from hibnn.tasks.density.density import DensityOptions
+from hibnn.tasks.task_inference import TaskInferenceName
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +36,7 @@ class Experiment(EvaluationProtocol):
     method: str
     dataset: str
     scenario: Scenario
-    options: NetworkOptions
+    options: MethodOptions
     seed: int = 0
     data: str = ""
     plugins: tuple[Plugin, ...] = ()
@@ -47,16 +50,46 @@ class Experiment(EvaluationProtocol):
         if self.seed < 0:
             raise UserError(f"a seed must not be negative, as {self.seed} is.")
         Granularity.parse(self.granularity)
-        if self.task_inference == "density" and self.heads == "single":
-            raise UserError("a density chooses among heads: use --heads multi (or auto) with --task-inference density.")
         if self.class_outputs == "all" and self.heads == "single":
             raise UserError("one head for all has the classes of all tasks anyway: drop --class-outputs all.")
         self.density_options()
         self._take_data()
+        if self.task_inference == "auto":
+            object.__setattr__(self, "task_inference", self.usual_inference())
+        self._check_inference()
+
+    def usual_inference(self, same_classes: bool | None = None) -> TaskInferenceName:
+        """What `task_inference="auto"` comes to: a density where a task must be inferred among several heads.
+
+        `same_classes`: whether all tasks have the same classes, where the benchmark is not known by name.
+        """
+        method = find_method(self.method)
+        if not method.has_network:
+            return "density"
+        if self.scenario is Scenario.TASK:
+            return "entropy"  # which nobody asks for
+        if same_classes is None:
+            same_classes = not self.from_arrays and find_benchmark(self.dataset).same_classes
+        layout = layout_in(self.scenario, same_classes, self.heads, method.prefers_single_head)
+        return "density" if layout is Layout.MULTI else "entropy"
+
+    def _check_inference(self) -> None:
+        if not find_method(self.method).has_network and self.task_inference != "density":
+            raise UserError(
+                f"{self.method} has no network whose {self.task_inference} could tell the task: leave "
+                "--task-inference out."
+            )
+        if self.task_inference == "density" and self.heads == "single":
+            raise UserError("a density chooses among heads: use --heads multi (or auto) with --task-inference density.")
+
+    @property
+    def from_arrays(self) -> bool:
+        """Whether the tasks were given from Python, and are not known by name."""
+        return bool(self.data) and not self.dataset.endswith(".toml")
 
     def _take_data(self) -> None:
         """Find the benchmark; only tasks given from Python, which have their hash, are not known by name."""
-        if self.data and not self.dataset.endswith(".toml"):
+        if self.from_arrays:
             return
         entry = find_benchmark(self.dataset)
         entry.count(self.tasks)
@@ -67,7 +100,10 @@ class Experiment(EvaluationProtocol):
     @classmethod
     def of(cls, tasks: Benchmark, **values: Any) -> "Experiment":
         """An experiment on tasks made from arrays, in their scenario; `run` needs them too."""
-        return cls(dataset=tasks.name, data=tasks.digest, scenario=tasks.scenario, **values)
+        made = cls(dataset=tasks.name, data=tasks.digest, scenario=tasks.scenario, **values)
+        if values.get("task_inference", "auto") == "auto":
+            return replace(made, task_inference=made.usual_inference(tasks.single_domain_head))
+        return made
 
     def density_options(self) -> DensityOptions:
         """The bounds of the densities."""
@@ -104,11 +140,15 @@ class Experiment(EvaluationProtocol):
     def _content(self) -> dict[str, Any]:
         """What differs from the defaults, beside method, benchmark, scenario and options.
 
-        So a field that is added later changes no digest. A file of data counts by its content and not by the folder it
-        lies in.
+        So a field that is added later changes no digest, nor does a new default of what infers the task. A file of data
+        counts by its content and not by the folder it lies in.
         """
-        plain = self.as_json()
-        content = {field.name: plain[field.name] for field in fields(self) if plain[field.name] != field.default}
+        plain, usual = self.as_json(), {"task_inference": "entropy"}
+        content = {
+            field.name: plain[field.name]
+            for field in fields(self)
+            if plain[field.name] != usual.get(field.name, field.default)
+        }
         return content | {"dataset": Path(self.dataset).name}
 
     def __reduce__(self) -> tuple[Any, ...]:

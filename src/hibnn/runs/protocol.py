@@ -9,6 +9,7 @@ from hibnn.tasks.density.density import DensityOptions, Of
 from hibnn.tasks.task_inference import Mixing, TaskInferenceName
 
 Heads = Literal["auto", "multi", "single"]
+TaskInferenceChoice = Literal["auto", TaskInferenceName]
 ClassOutputs = Literal["task", "all"]
 
 
@@ -20,8 +21,9 @@ class EvaluationProtocol:
     """where a head must be inferred: for each sample, batch:n, or once for a task's whole test set"""
     score: Score = "predictive"
     """which entropy: of the averaged prediction, or of a draw on average (the paper's)"""
-    task_inference: TaskInferenceName = "entropy"
-    """what tells the task: a head's entropy, its mutual information, or a density over inputs"""
+    task_inference: TaskInferenceChoice = "auto"
+    """what tells the task: a density over inputs, a head's entropy (the paper's) or its mutual information; auto: a
+    density wherever a task must be inferred"""
     mixing: Mixing = "soft"
     """soft: all heads answer, weighted by calibrated probabilities of their tasks; hard: the likeliest task's head"""
     density_components: int = DensityOptions.components

@@ -14,7 +14,7 @@ from hibnn.files.reading import read_object
 from hibnn.nn.layout import Layout
 from hibnn.runs.checkpoint import read_state
 from hibnn.runs.experiment import Experiment
-from hibnn.runs.result import last_row_metrics
+from hibnn.runs.result import Kept, last_row_metrics
 from hibnn.runs.run import load_tasks
 from hibnn.runs.trainer import new_inference, new_model
 
@@ -69,7 +69,7 @@ def read_out(
     scenario: Scenario,
     granularity: str,
     score: str = "predictive",
-    task_inference: str = "entropy",
+    task_inference: str = "auto",
     mixing: str | None = None,
 ) -> dict[str, Any]:
     """Accuracy after the last task in another scenario; only a head a task can serve every scenario.
@@ -90,8 +90,10 @@ def read_out(
     learned = model.inference
     model.inference = new_inference(experiment, setting)
     if model.inference is not None:
-        if learned is not None and learned.kind == task_inference:
+        if learned is not None and learned.kind == experiment.task_inference:
             model.inference.restore(learned.state())
+        elif learned is not None and learned.has_density and experiment.task_inference == "entropy":
+            model.inference.temperature = learned.temperature  # of the network alone, as the ledger has it
         elif model.inference.holds_out:
             learn_inference(model, tasks)
     row = evaluate(model, tasks, Granularity.parse(granularity))
@@ -100,10 +102,10 @@ def read_out(
         "dataset": experiment.dataset,
         "scenario": str(scenario),
         "granularity": granularity,
-        "task_inference": task_inference,
+        "task_inference": experiment.task_inference,
         "score": score,
         "seed": experiment.seed,
-        "inference_parameters": model.inference_parameters,
+        **Kept.of(model).as_json(),
         **last_row_metrics(tasks, row),
     }
 

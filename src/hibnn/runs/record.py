@@ -29,11 +29,12 @@ if TYPE_CHECKING:
 FILES = ("config.json", "result.json", "status.json")
 SHARES = (
     *("acc", "bwt", "fwt", "forgetting", "average_incremental_accuracy", "task_inference_accuracy", "within_task"),
-    *("ece", "gibbs_accuracy", "ood_auroc", "acc_label", "acc_label_and_task"),
+    *("ece", "gibbs_accuracy", "ood_auroc", "acc_label", "acc_label_and_task", "acc_network", "acc_density"),
 )
 """Metrics that are shown in percent."""
+MEMORY = ("bytes", "bytes_network", "bytes_density", "stored_examples")
 METRICS = (
-    *(*SHARES, "nll", "parameters", "inference_parameters"),
+    *(*SHARES, "nll", "nll_network", "nll_density", "parameters", "inference_parameters", *MEMORY),
     *("seconds", "cpu_seconds", "evaluation_cpu_seconds"),
 )
 IDENTITY = ("method", "dataset", "scenario", "granularity", "task_inference", "seed")

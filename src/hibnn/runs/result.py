@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from hibnn.benchmarks import Benchmark, Scenario
+from hibnn.continual import ContinualModel
 from hibnn.evaluation import metrics
 from hibnn.evaluation.evaluate import TaskEvaluation
 from hibnn.evaluation.metrics import Metric, Undefined
@@ -47,13 +48,40 @@ class Record:
         return matrix
 
 
+@dataclass(frozen=True)
+class Kept:
+    """What a model keeps: numbers and bytes of the learner and of what infers tasks, and examples of earlier tasks."""
+
+    numbers: int
+    inference_numbers: int
+    network_bytes: int
+    inference_bytes: int
+    examples: int
+
+    @classmethod
+    def of(cls, model: ContinualModel) -> "Kept":
+        learner = model.learner
+        numbers = learner.parameter_count(), model.inference_parameters
+        return cls(*numbers, learner.stored_bytes(), model.inference_bytes, learner.stored_examples())
+
+    def as_json(self) -> dict[str, int]:
+        """The ledger's memory, under the names of result.json."""
+        return {
+            "parameters": self.numbers + self.inference_numbers,
+            "inference_parameters": self.inference_numbers,
+            "bytes": self.network_bytes + self.inference_bytes,
+            "bytes_network": self.network_bytes,
+            "bytes_density": self.inference_bytes,
+            "stored_examples": self.examples,
+        }
+
+
 def summarise(
     experiment: Experiment,
     benchmark: Benchmark,
     record: Record,
     last: Sequence[TaskEvaluation],
-    parameters: int,
-    inference_numbers: int,
+    kept: Kept,
     ood_auroc: Metric,
 ) -> dict[str, Any]:
     """The content of result.json; undefined metrics are null and their reasons stand under `undefined`."""
@@ -71,8 +99,7 @@ def summarise(
         "active_units": record.active_units[-1],
         "active_units_per_task": record.active_units,
         "active_counts_per_task": record.active_counts,
-        "parameters": parameters + inference_numbers,
-        "inference_parameters": inference_numbers,
+        **kept.as_json(),
         "seconds": float(sum(record.seconds)),
         "seconds_per_task": record.seconds,
         "cpu_seconds": float(sum(record.cpu_seconds)),
@@ -112,11 +139,27 @@ def _measure_last(benchmark: Benchmark, last: Sequence[TaskEvaluation]) -> dict[
         "ece": metrics.expected_calibration_error(probabilities, targets),
         "nll": metrics.negative_log_likelihood(probabilities, targets),
         "gibbs_accuracy": float(np.mean([task.gibbs_accuracy for task in last])),
+        **_alone(benchmark, "network", [task.network for task in last], "there is no network"),
+        **_alone(benchmark, "density", [task.density for task in last], "no density was learned"),
     }
     if benchmark.scenario is Scenario.CLASS:
         measured["acc_label"] = float(np.mean([task.label_correct.mean() for task in last]))
         measured["acc_label_and_task"] = float(np.mean([task.class_correct.mean() for task in last]))
     return measured
+
+
+def _alone(benchmark: Benchmark, name: str, last: Sequence[TaskEvaluation | None], missing: str) -> dict[str, Metric]:
+    """The ledger's accuracy and log loss of network or density without the other."""
+    found = [task for task in last if task is not None]
+    if not found:
+        return {f"acc_{name}": Undefined(missing), f"nll_{name}": Undefined(missing)}
+    probabilities, targets = (
+        np.concatenate([getattr(task, part) for task in found]) for part in ("probabilities", "targets")
+    )
+    return {
+        f"acc_{name}": float(np.mean([task.accuracy(benchmark.scenario) for task in found])),
+        f"nll_{name}": metrics.negative_log_likelihood(probabilities, targets),
+    }
 
 
 def _task_inference(row: Sequence[TaskEvaluation]) -> Metric:

@@ -23,7 +23,7 @@ from hibnn.runs.folder import CHECKPOINT, RunFolder
 from hibnn.runs.lock import run_lock
 from hibnn.runs.predictions import ood_auroc_of, ood_inputs, ood_predictions, stored_predictions
 from hibnn.runs.progress import Progress, Silent
-from hibnn.runs.result import summarise
+from hibnn.runs.result import Kept, summarise
 from hibnn.runs.status import track_status
 from hibnn.runs.trainer import AfterTask, Stop, Trainer, new_model
 
@@ -85,8 +85,7 @@ def conclude(
     experiment, model = trainer.experiment, trainer.model
     others = ood_predictions(model.learner, len(last), ood)
     auroc = ood_auroc_of(last, others, model, ood)
-    numbers = model.learner.parameter_count(), model.inference_parameters
-    result = summarise(experiment, trainer.benchmark, trainer.record, last, *numbers, auroc)
+    result = summarise(experiment, trainer.benchmark, trainer.record, last, Kept.of(model), auroc)
     metadata = {"scenario": str(experiment.scenario), "ood": experiment.ood}
     predictions = State(stored_predictions(last, others), metadata)
     return result, {"model": model.state(), "predictions": predictions, "structure": State(trainer.structure, {})}

@@ -41,7 +41,8 @@ def new_model(experiment: Experiment, benchmark: Benchmark, device: str = "cpu")
     method = find_method(experiment.method)
     wish = "multi" if experiment.task_inference == "density" else experiment.heads
     layout = layout_for(benchmark, wish, method.prefers_single_head)
-    setting = Setting(benchmark.inputs, layout, experiment.seed, torch.device(device))
+    size = benchmark.bytes_an_example
+    setting = Setting(benchmark.inputs, layout, experiment.seed, torch.device(device), example_bytes=size)
     learner = new_learner(experiment.method, experiment.options, setting)
     return ContinualModel(learner, new_inference(experiment, setting))
 

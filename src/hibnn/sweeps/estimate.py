@@ -17,13 +17,16 @@ import numpy as np
 import torch
 
 from hibnn.benchmarks import Benchmark, LazySplit, Task, TaskSize, find_benchmark
-from hibnn.continual import ContinualModel
 from hibnn.evaluation.evaluate import Granularity, evaluate
 from hibnn.learners import Learner
+from hibnn.learners.base import FLOAT
+from hibnn.learners.replay import ReplayOptions
 from hibnn.runs.experiment import Experiment
 from hibnn.runs.trainer import new_model
 
 BATCHES, TEST_EXAMPLES = 3, 64
+BATCH = 128
+"""For methods without minibatches."""
 HELD_OUT = 0.1
 """The share of training data that validation takes."""
 
@@ -60,23 +63,34 @@ def wall_clock(costs: Iterable[Cost], workers: int) -> float:
 def measure(experiment: Experiment) -> Cost:
     """The cost of a run, from a small one of the same kind."""
     sizes = task_sizes(experiment)
-    small = max(BATCHES * experiment.options.batch_size, getattr(experiment.options, "memory", 0))
+    small = _examples(experiment, sizes[0])
     stand_in = _stand_in(experiment, sizes, small)
-    learner = new_model(experiment, stand_in).learner
+    model = new_model(experiment, stand_in)
+    learner = model.learner
     granularity = Granularity.parse(experiment.granularity)
     training = evaluation = 0.0
     for number, (size, task) in enumerate(zip(sizes, stand_in.tasks, strict=True)):
         scale = size.train / small
-        learner.begin(task)
-        if number == 0:
+        begun = _seconds(lambda task=task: model.begin(task.train, len(task.classes)))
+        if number == 0 and learner.epochs:
             learner.epoch(0)  # the first steps of a process are slow
         epochs = [
             count * _seconds(lambda start=start: learner.epoch(start)) for start, count in _phases(learner, experiment)
         ]
-        training += scale * (sum(epochs) + _seconds(learner.end))
-        spent = _seconds(lambda: evaluate(ContinualModel(learner), stand_in, granularity))
+        densities = begun if model.density_of else 0.0
+        training += scale * (sum(epochs) + densities + _seconds(model.end))
+        spent = _seconds(lambda: evaluate(model, stand_in, granularity))
         evaluation += spent * size.test / TEST_EXAMPLES
     return Cost(training, evaluation)
+
+
+def _examples(experiment: Experiment, size: TaskSize) -> int:
+    """How many examples a stand-in's task has: enough for a few batches, and to fill a memory."""
+    options = experiment.options
+    memory = getattr(options, "memory", 0)
+    if isinstance(options, ReplayOptions):
+        memory = options.memory_for(FLOAT * size.inputs)
+    return max(BATCHES * getattr(options, "batch_size", BATCH), min(memory, size.train))
 
 
 def task_sizes(experiment: Experiment) -> list[TaskSize]:
@@ -113,7 +127,7 @@ def _stand_in(experiment: Experiment, sizes: Sequence[TaskSize], examples: int) 
 def _phases(learner: Learner, experiment: Experiment) -> list[tuple[int, int]]:
     """Epochs at which something new may begin in a task, each with how many epochs follow before the next."""
     options, last = experiment.options, learner.epochs
-    starts = {0, getattr(options, "likelihood_epochs", 0), *range(0, last, options.epochs)}
+    starts = {0, getattr(options, "likelihood_epochs", 0), *range(0, last, getattr(options, "epochs", 1))}
     edges = [*sorted(start for start in starts if start < last), last]
     return [(start, stop - start) for start, stop in pairwise(edges)]
 

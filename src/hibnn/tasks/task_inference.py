@@ -2,15 +2,16 @@
 
     entropy              e_t(x) = - H[p(y | x, t)]            the paper's (section 4): a head that is sure is right
     mutual-information   e_t(x) = - I[y; weights | x, t]      the part of the entropy that more data would remove
-    density              e_t(x) = log sum_y n_y p(x | y, t)   a density over inputs for every class of every task
+    density              a density over inputs for every class of every task, pooled with the network's answers
 
-A small part of each task's training rows is held out, usually from the network too: it sizes the densities and
-calibrates. No row is kept once its experience has been learned. `hibnn.continual` puts learner and inference together.
+The first two become p(t | x) = softmax_t(e_t / T). With densities there are three answers: the network's alone (by
+entropy), the densities' alone, and both together (`hibnn.tasks.pooling`), which is the one that counts. A small part of
+each task's training rows is held out from the network: it sizes the densities and calibrates. No row is kept once its
+experience has been learned. `hibnn.continual` puts learner and inference together.
 """
 
 import copy
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Literal, TypeVar, cast, get_args
 
 import numpy as np
@@ -23,8 +24,9 @@ from hibnn.datasets import hold_out
 from hibnn.errors import UserError, unknown
 from hibnn.learners.base import GaussianPrediction, Learner, Measure, Prediction, Setting, State
 from hibnn.tasks.density.density import DensityOptions
+from hibnn.tasks.forgetting import Drawn, Fresh, draw_rows, drift_losses, scales_of
 from hibnn.tasks.outliers import is_ood, outlier_score
-from hibnn.tasks.pooling import Pooling
+from hibnn.tasks.pooling import ALONE, NETWORK, Exponents, Pooling, log_odds, with_surprise
 from hibnn.tasks.task_densities import TaskDensities
 from hibnn.tasks.temperature import Temperature
 
@@ -35,6 +37,13 @@ HELD_OUT = 0.05
 FEWEST_HELD_OUT = 50
 PREFIX = "inference."
 P = TypeVar("P", Prediction, GaussianPrediction)
+Share = Callable[[Tensor], Tensor]
+"""Adds up the evidence of rows that are known to share a task."""
+
+
+def as_they_are(evidence: Tensor) -> Tensor:
+    """Every row decides for itself."""
+    return evidence
 
 
 class TaskInference:
@@ -55,14 +64,19 @@ class TaskInference:
             raise unknown("mixing", mixing, get_args(Mixing))
         self.kind, self.mixing, self.score = kind, mixing, score
         self.setting, self.options = setting, options or DensityOptions()
-        self.temperature, self.pooling = Temperature.new(), Pooling.new()
+        self.temperature = Temperature.new()
+        """of the network's evidence for tasks"""
+        self.told, self.untold = Pooling.new(), Pooling.new()
+        """how network and densities share the labels of a task that is told, and the classes of all tasks"""
+        self.fresh: list[Fresh] = []
+        """how well the network answers what the densities of each task draw, then and now"""
         self.densities = TaskDensities(self.options, setting)
         """empty unless tasks are told by density"""
 
     def copy(self) -> "TaskInference":
         """Another one that knows the same and goes its own way."""
         made = copy.copy(self)
-        made.densities = self.densities.copy()
+        made.densities, made.fresh = self.densities.copy(), list(self.fresh)
         return made
 
     @property
@@ -74,17 +88,38 @@ class TaskInference:
         """Whether some rows must be kept from the network."""
         return self.has_density or self.mixing == "soft"
 
-    def calibrate(self, predictions: Sequence[P], joint: Sequence[Tensor], task: int, labels: Tensor | None) -> None:
-        """Learn from held-out rows of a task: the temperature, and how far densities can be trusted with labels.
+    def calibrate(
+        self, predictions: Sequence[P], joint: Sequence[Tensor], task: int, labels: Tensor, spared: bool = True
+    ) -> None:
+        """Learn from held-out rows of a task: the temperature, and how far network and densities can be trusted.
 
-        Labels are given only if the network did not learn from these rows.
+        The network's labels are judged only if it did without these rows (`spared`).
         """
-        evidence = self.evidence(predictions, joint)
+        evidence = self.network_evidence(predictions)
         if len(evidence) > 1:
             self.temperature = self.temperature.update(evidence, task)
-        own = predictions[task]
-        if joint and labels is not None and isinstance(own, Prediction):
-            self.pooling = self.pooling.update(own.probabilities.cpu(), joint[task], labels)
+        if not joint:
+            return
+        pairs = list(zip(predictions, joint, strict=True))
+        odds = [odds_of(prediction, own) if spared else torch.zeros_like(own) for prediction, own in pairs]
+        first = sum(own.shape[1] for own in joint[:task])
+        self.untold = self.untold.update(torch.cat(odds, 1), torch.cat(list(joint), 1), labels + first)
+        if spared and isinstance(predictions[task], Prediction):
+            self.told = self.told.update(odds[task], joint[task], labels)
+
+    def begin_drift(self, x: Tensor, labels: Tensor, task: int) -> None:
+        """Take note of what examples of a task are like, new or returned; its drift counts from now."""
+        fresh = Fresh.of(scales_of(x, labels, len(self.densities.tasks[task]), self.options))
+        self.fresh[task : task + 1] = [fresh]
+
+    def draw_rows(self, task: int) -> Drawn | None:
+        """Inputs like those of a task, the same whenever they are drawn."""
+        generator = self.setting.generator("drift", task)
+        return draw_rows(self.densities.tasks[task], self.fresh[task].scales, self.options, generator)
+
+    def note_drift(self, prediction: Prediction, labels: Tensor, task: int) -> None:
+        """Compare what the network says of drawn rows with what it said when the task was new."""
+        self.fresh[task] = self.fresh[task].measured(drift_losses(prediction.probabilities, labels))
 
     def joint(
         self, x: Float[Tensor, "rows inputs"], tasks: Sequence[int] | None = None, learner: Learner | None = None
@@ -93,26 +128,71 @@ class TaskInference:
         return self.densities.joint(x, tasks, learner) if self.has_density else []
 
     def uses_densities(self, tasks: Sequence[int]) -> bool:
-        """Not if there are none, nor if the task is told and its network answers alone."""
-        return self.has_density and (len(tasks) > 1 or self.pooling.exponents != (1.0, 0.0))
+        """Not if there are none, nor if the network answers alone."""
+        return self.has_density and not self.exponents(tasks).network_alone
+
+    def exponents(self, tasks: Sequence[int]) -> Exponents:
+        """How far the network of each task, and densities, are trusted when these tasks are asked."""
+        known = [self.fresh[task].drift if task < len(self.fresh) else torch.zeros_like(NETWORK) for task in tasks]
+        drifts = torch.stack(known)
+        if len(tasks) == 1:
+            return self.told.exponents(drifts) if self.told.count else Exponents((1.0,), 0.0)
+        made = self.untold.exponents(drifts)
+        if self.told.count < self.untold.count:  # how good the network is alone, nobody knows
+            return made
+        alone = self.temperature.losses.min() + self.told.sums[0, ALONE, 0] + self.told.count * drifts[:, ALONE].mean()
+        return Exponents((1.0,) * len(tasks), 0.0, float(alone)) if alone < made.loss else made
 
     def posterior(
         self,
         predictions: Sequence[P],
         joint: Sequence[Tensor],
-        share: Callable[[Tensor], Tensor] = lambda values: values,
+        share: Share = as_they_are,
+        tasks: Sequence[int] | None = None,
     ) -> tuple[Float[Tensor, "tasks rows"], list[P]]:
-        """p(t | x), and p(y | x, t) of every task; `share` adds up evidence over rows known to share a task."""
-        tasks = self.task_probabilities(share(self.evidence(predictions, joint)))
-        if not joint:
-            return tasks, list(predictions)
-        pools = [partial(self.pooling.probabilities, joint=own) for own in joint]
-        return tasks, [prediction.pooled(pool) for prediction, pool in zip(predictions, pools, strict=True)]
+        """p(t | x), and p(y | x, t) of every task; `share` adds up evidence over rows known to share a task.
 
-    def evidence(self, predictions: Sequence[P], joint: Sequence[Tensor]) -> Float[Tensor, "tasks rows"]:
-        """What speaks for each task: the higher the likelier."""
-        if joint:
-            return torch.stack([task.logsumexp(1) for task in joint])
+        Arguments:
+            joint: what `joint` says of the rows; nothing if the network is to answer alone.
+            tasks: the numbers of the tasks that are asked; all, if not given.
+        """
+        exponents = self.exponents(range(len(predictions)) if tasks is None else tasks) if joint else None
+        if exponents is None or exponents.network_alone:
+            return self.network_alone(predictions, share)
+        return self.pooled(predictions, joint, exponents, share)
+
+    def network_alone(
+        self, predictions: Sequence[P], share: Share = as_they_are
+    ) -> tuple[Float[Tensor, "tasks rows"], list[P]]:
+        """As if there were no densities: the surest head is right."""
+        evidence = share(self.network_evidence(predictions)).double() / self.temperature.value
+        return self.task_probabilities(evidence), list(predictions)
+
+    def density_alone(
+        self, predictions: Sequence[P], joint: Sequence[Tensor], share: Share = as_they_are
+    ) -> tuple[Float[Tensor, "tasks rows"], list[P]]:
+        """As if there were no network: p(y, t | x) ~ (n_y p(x | y, t))^v."""
+        pooling = self.untold if len(joint) > 1 else self.told
+        exponents = Exponents((0.0,) * len(joint), pooling.density_alone().density)
+        return self.pooled(predictions, joint, exponents, share)
+
+    def pooled(
+        self, predictions: Sequence[P], joint: Sequence[Tensor], exponents: Exponents, share: Share
+    ) -> tuple[Float[Tensor, "tasks rows"], list[P]]:
+        """Network and densities with given exponents; see `hibnn.tasks.pooling`."""
+        scores = [
+            u * odds_of(prediction, own) + exponents.density * own.double()
+            for u, prediction, own in zip(exponents.network, predictions, joint, strict=True)
+        ]
+        tasks = self.task_probabilities(share(torch.stack([own.logsumexp(1) for own in scores])))
+        within = [own.softmax(-1) for own in scores]
+        if self.mixing == "soft" and isinstance(predictions[0], Prediction):
+            tasks, within = with_surprise(tasks, within, (self.untold if len(joint) > 1 else self.told).surprise)
+        parts = zip(predictions, within, exponents.network, strict=True)
+        return tasks, [prediction.pooled(own, asked=u > 0) for prediction, own, u in parts]
+
+    def network_evidence(self, predictions: Sequence[P]) -> Float[Tensor, "tasks rows"]:
+        """What the network says for each task: the surer its head the likelier."""
         measure = cast(Measure, self.kind if self.kind == "mutual-information" else self.score)
         return -torch.stack([prediction.uncertainty(measure) for prediction in predictions]).cpu()
 
@@ -120,7 +200,7 @@ class TaskInference:
         """p(t | x); with hard mixing, one for the task of highest evidence."""
         if self.mixing == "hard":
             return torch.nn.functional.one_hot(evidence.argmax(0), len(evidence)).T.double()
-        return self.temperature.probabilities(evidence)
+        return evidence.double().softmax(0)
 
     def outlier_scores(self, joint: Sequence[Tensor]) -> Float[Tensor, " rows"]:
         """How strange every row is, given what `joint` says of it under all tasks; see `hibnn.tasks.outliers`."""
@@ -141,17 +221,35 @@ class TaskInference:
         """How many numbers are stored."""
         return sum(tensor.numel() for tensor in self.state().tensors.values())
 
+    def stored_bytes(self) -> int:
+        """How many bytes they take."""
+        return sum(tensor.numel() * tensor.element_size() for tensor in self.state().tensors.values())
+
     def state(self) -> State:
         """All that must be stored: statistics of inputs, no input."""
-        tensors = {"temperature": self.temperature.losses, "pooling": self.pooling.losses} | self.densities.tensors()
-        metadata = {"densities": [len(task) for task in self.densities.tasks]}
+        tensors = {"temperature": self.temperature.losses} | self.densities.tensors()
+        for name, pooling in (("told", self.told), ("untold", self.untold)):
+            tensors |= {f"pooling.{name}.{field}": value for field, value in vars(pooling).items()}
+        for task, fresh in enumerate(self.fresh):
+            tensors |= {f"fresh.{task}.{field}": value for field, value in vars(fresh).items()}
+        metadata = {"densities": [len(task) for task in self.densities.tasks], "fresh": len(self.fresh)}
         return State({PREFIX + name: value for name, value in tensors.items()}, {"inference": metadata})
 
     def restore(self, state: State) -> None:
         """Take over a stored state."""
         tensors = {name: value.cpu() for name, value in state.below(PREFIX).items()}
-        self.temperature, self.pooling = Temperature(tensors["temperature"]), Pooling(tensors["pooling"])
-        self.densities.restore(State(tensors, {}), state.metadata["inference"]["densities"])
+        metadata, whole = state.metadata["inference"], State(tensors, {})
+        self.temperature = Temperature(tensors["temperature"])
+        self.told, self.untold = (Pooling(**whole.below(f"pooling.{name}.")) for name in ("told", "untold"))
+        self.fresh = [Fresh(**whole.below(f"fresh.{task}.")) for task in range(metadata["fresh"])]
+        self.densities.restore(whole, metadata["densities"])
+
+
+def odds_of(prediction: Prediction | GaussianPrediction, joint: Tensor) -> Float[Tensor, "rows labels"]:
+    """The network's log odds of labels; real targets have none, and the one class of a task is certain."""
+    if isinstance(prediction, Prediction):
+        return log_odds(prediction.probabilities).to(joint.device)
+    return torch.zeros_like(joint, dtype=torch.float64)
 
 
 def divide(train: LazySplit, seed: int) -> tuple[LazySplit, Split]:

@@ -10,8 +10,8 @@ import tyro
 from hibnn.benchmarks import Scenario
 from hibnn.cli.arguments import check_positive, parse
 from hibnn.evaluation.evaluate import Score
+from hibnn.runs.protocol import TaskInferenceChoice
 from hibnn.runs.readout import read_out
-from hibnn.tasks.task_inference import TaskInferenceName
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,8 +24,9 @@ class EvaluateArguments:
     """task, domain or class"""
     granularity: str = "sample"
     """sample, batch:n or task"""
-    task_inference: TaskInferenceName = "entropy"
-    """what tells the task; a density that the run did not learn is learned now, from its training data"""
+    task_inference: TaskInferenceChoice = "auto"
+    """what tells the task: a density wherever one must be inferred, unless another is named (the paper's: entropy); a
+    density that the run did not learn is learned now, from its training data"""
     score: Score = "predictive"
     """entropy of the averaged prediction, or of a draw on average"""
     threads: int = 1

@@ -26,6 +26,7 @@ from hibnn.runs.experiment import Experiment
 from hibnn.runs.interrupt import noted_signals
 from hibnn.runs.protocol import EvaluationProtocol
 from hibnn.runs.run import run
+from hibnn.sizes import format_bytes
 
 CONFIG = (tyro.conf.EnumChoicesFromValues,)
 Device = Literal["cpu", "cuda", "mps"]
@@ -173,4 +174,7 @@ def _line(result: dict[str, Any]) -> str:
     for name, label in (("forgetting", "forgetting"), ("task_inference_accuracy", "tasks inferred rightly")):
         if result[name] is not None:
             parts.append(f"{label} {100 * result[name]:.2f} %")
-    return ", ".join([*parts, f"{result['seconds']:.1f} s"])
+    for name in ("network", "density"):
+        if "acc_density" not in result["undefined"] and result[f"acc_{name}"] is not None:
+            parts.append(f"{name} alone {100 * result[f'acc_{name}']:.2f} %")
+    return ", ".join([*parts, f"{result['seconds']:.1f} s", f"{format_bytes(result['bytes'])} kept"])

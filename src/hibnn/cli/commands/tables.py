@@ -1,4 +1,4 @@
-"""`hibnn tables`: the paper's tables with our numbers beside its own."""
+"""`hibnn tables`: the paper's tables with our numbers beside its own, and the ledger of network and density."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from hibnn.files.atomic import atomic_write
 from hibnn.progress import track
 from hibnn.report.names import has_several_heads
 from hibnn.report.tables.comparison import comparison_table
+from hibnn.report.tables.ledger import ledger_table
 from hibnn.report.tables.published import TABLES
 from hibnn.report.tables.table import WRITERS
 from hibnn.runs.folder import check_no_folder_of_runs
@@ -29,7 +30,8 @@ from hibnn.visible import visible
 
 @dataclass(frozen=True, kw_only=True)
 class TablesArguments:
-    """Write the paper's tables, its numbers and those of the runs below some folders side by side."""
+    """Write the paper's tables, its numbers and those of the runs below some folders side by side, and the ledger: what
+    network and density are worth alone and together where nobody tells the task, and what they keep."""
 
     runs: tyro.conf.Positional[tuple[Path, ...]]
     """folders with runs, at any depth below"""
@@ -53,8 +55,8 @@ def main(arguments: list[str]) -> int:
     if parsed.read_out is not None:
         _read_out(runs, parsed.read_out)
     groups = group_by_setting(runs, read_outs=True)
-    for name in TABLES:
-        table = comparison_table(name, groups)
+    tables = {name: comparison_table(name, groups) for name in TABLES} | {"ledger": ledger_table(groups)}
+    for name, table in tables.items():
         for kind in parsed.formats:
             path = parsed.out / f"{name}.{kind}"
             with atomic_write(path) as temporary:

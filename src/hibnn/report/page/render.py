@@ -32,6 +32,7 @@ from hibnn.report.page.figures import accuracy_figures, growth_figures, sequence
 from hibnn.report.page.groups import mean_matrix, neurons
 from hibnn.report.page.summary import headline, paper_tables, verdict, wins
 from hibnn.report.style import looks
+from hibnn.report.tables.ledger import ledger_table
 from hibnn.report.tables.published import published_at
 from hibnn.runs.groups import Group, group_by_setting
 from hibnn.runs.index import records_below
@@ -77,6 +78,7 @@ def page_of(records: Sequence[RunRecord], folders: Sequence[Path], live_version:
         wins=(won := wins(groups)),
         contested=any(win.contested for win in won),
         paper_tables=paper_tables(groups),
+        ledger=ledger_table(groups),
         published_at=published_at,
         verdict_of=_verdict,
         verdicts={group.number: _verdict(ours) for group in groups for ours in contenders([group])},

@@ -102,11 +102,16 @@ def wins(groups: Sequence[Group]) -> list[Win]:
 def ranking(racing: Sequence[Contender]) -> tuple[Standing, ...]:
     """Contenders from the highest mean to the lowest, each tested against the best of those with the most seeds."""
     most = max(len(rival.by_seed) for rival in racing)
-    if most == 1:
+    if most < 2:
         return tuple(Standing(rival, False, ONE_SEED) for rival in racing)
     best = next(rival for rival in racing if len(rival.by_seed) == most)
-    ps = holm([None if rival is best else compare(best.by_seed, rival.by_seed).p for rival in racing])
+    ps = holm([None if rival is best else _p(best, rival) for rival in racing])
     return tuple(_standing(rival, best, p) for rival, p in zip(racing, ps, strict=True))
+
+
+def _p(best: Contender, rival: Contender) -> float | None:
+    """Of their difference; None where one of them has no seed that all its widths share."""
+    return compare(best.by_seed, rival.by_seed).p if rival.by_seed else None
 
 
 def _standing(rival: Contender, best: Contender, p: float | None) -> Standing:

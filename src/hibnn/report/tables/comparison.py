@@ -9,16 +9,21 @@ from collections.abc import Sequence
 
 from hibnn.report.contenders import Contender, contenders
 from hibnn.report.names import benchmark_title, bounds, method_title, shown_method, with_variants
+from hibnn.report.tables.ledger import both_alone, bytes_text
 from hibnn.report.tables.published import TABLES, Place, published, published_methods, published_text
 from hibnn.report.tables.table import Table
 from hibnn.runs.groups import Group
 
-HEADER = ("benchmark", "scenario", "method", "paper", "ours", "seeds", "widths", "granularity", "numbers kept")
+HEADER = (
+    *("benchmark", "scenario", "method", "paper", "ours", "network / density alone", "seeds", "widths", "granularity"),
+    *("numbers kept", "bytes: network + density"),
+)
 NOTE = (
     "Accuracy in % on the test sets after the last task: mean ± standard error over seeds, or median (maximum, "
     "minimum) over widths of the mean over seeds, ours with the standard error of the median. The paper has five seeds "
     "and infers one head for a whole test set; the column granularity says how ours is inferred: for each sample, each "
-    "batch, or a task's whole test set."
+    "batch, or a task's whole test set. Where a density tells the task, network and density are also judged alone "
+    "(ledger)."
 )
 
 
@@ -49,7 +54,7 @@ def _rows(name: str, place: Place, groups: Sequence[Group]) -> list[tuple[str, .
     head = (benchmark_title(dataset), scenario)
     found = sorted(contenders(groups), key=_order)
     if not found:
-        return [(*head, method_title(method), published_text(name, *place), "not run", "0", "-", "-", "-")]
+        return [(*head, method_title(method), published_text(name, *place), "not run", "-", "0", *["-"] * 4)]
     return [(*head, ours.label, published_text(name, dataset, scenario, ours.method), *_cells(ours)) for ours in found]
 
 
@@ -63,10 +68,12 @@ def our_number(contender: Contender) -> str:
 def _cells(contender: Contender) -> tuple[str, ...]:
     return (
         our_number(contender),
+        both_alone(contender.groups[0]),
         str(contender.seeds),
         contender.widths,
         contender.granularity,
         contender.memory,
+        bytes_text(contender.groups[0]),
     )
 
 
