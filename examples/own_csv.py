@@ -2,7 +2,7 @@
 
 python examples/own_csv.py
 
-Files that hold words, gaps or more rows than fit into memory are read by `hibnn fit` (see the tutorial).
+The tables may hold words, dates and gaps too. Files of more rows than fit into memory: `hibnn fit` (see the tutorial).
 """
 
 from pathlib import Path

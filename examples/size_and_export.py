@@ -34,7 +34,7 @@ def compare_with_onnx(model: ContinualClassifier, x: np.ndarray) -> None:
         return
     model.export_onnx("model.onnx")
     session = onnxruntime.InferenceSession("model.onnx")
-    probabilities, *_ = session.run(None, {"x": x})
+    probabilities, *_ = session.run(None, {"x": x.astype(np.float32)})
     print(f"model.onnx answers alike: largest difference {np.abs(probabilities - model.predict_proba(x)).max():.0e}")
 
 

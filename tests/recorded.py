@@ -7,6 +7,9 @@ from hibnn.reproduce.recording import content_of
 from hibnn.reproduce.records import Recorded, add_record
 from hibnn.runs.changes import changed_fields
 
+BARS = {"seed": 0, "features": 4, "expected_features": 4.1, "noise": 0.5, "elbo": -9.0, "error": 0.1, "cpu": 1.0}
+"""The numbers of a factorisation."""
+
 
 def line_with(acc: float, seed: int = 0, regime: str = "default", made: str = "2026", read_outs=(), **changes) -> dict:
     """The line of a run that came to an accuracy; `read_outs` are accuracies by scenario."""

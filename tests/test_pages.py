@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from checks import check_learner
 from hibnn import plugins
@@ -55,6 +56,14 @@ def test_the_tutorial_runs_as_written_and_says_what_it_shows(tmp_path, monkeypat
             said = "\n".join(execute(line, capsys) for line in text.splitlines())
     assert len((tmp_path / "answers.csv").read_text().splitlines()) == 301
     assert (tmp_path / "customers.onnx").stat().st_size > 0
+
+
+def test_the_readme_says_what_to_install_before_anything_else_of_own_data():
+    section = (DOCS.parent / "README.md").read_text(encoding="utf-8").split("## On your own data")[1]
+    first = re.search(r"```\n(.*?)```", section, re.DOTALL)
+    assert first is not None
+    assert first[1] == "pip install '.[tabular]'\n"
+    assert section.strip().startswith("```")
 
 
 @pytest.fixture
@@ -110,3 +119,29 @@ def test_the_data_of_the_page_are_learned(extending, capsys):
         Path(f"{name}.csv").write_text("\n".join(["length,stripes,species", *rows]))
     line = "hibnn run --dataset seasons.toml --scenario task --method finetune --epochs 1 --quiet --json"
     assert json.loads(execute(line, capsys))["dataset"] == "seasons.toml"
+
+
+def test_the_ten_lines_for_photographs_learn_two_months_of_them():
+    """Made-up pictures: each kind is bright in one of six places, which a network of one pooling finds."""
+    ((_, _, text),) = blocks("photographs.md")
+    random = np.random.default_rng(0)
+    months = (("cat", "dog", "cow"), ("ship", "car", "train"))
+    kinds = {kind: place for place, kind in enumerate(months[0] + months[1])}
+
+    def pictures(labels):
+        made = random.random((len(labels), 3, 24, 16), np.float32)
+        for picture, label in zip(made, labels, strict=True):
+            picture[:, kinds[label] // 2 * 8 :, kinds[label] % 2 * 8 :][:, :8, :8] += 1
+        return made
+
+    january_labels, february_labels, new_labels = (np.repeat(some, 40) for some in (*months, months[0] + months[1]))
+    names = {
+        "network": torch.nn.Sequential(torch.nn.AvgPool2d(8), torch.nn.Flatten()),
+        "january": pictures(january_labels),
+        "january_labels": january_labels,
+        "february": pictures(february_labels),
+        "february_labels": february_labels,
+        "new": pictures(new_labels),
+    }
+    exec(compile(text, "photographs.md", "exec"), names)
+    assert np.mean(names["model"].predict(names["embed"](names["new"], names["network"])) == new_labels) > 0.95

@@ -5,7 +5,8 @@ from hibnn.sizes import format_bytes, parse_bytes
 
 
 @pytest.mark.parametrize(
-    ("text", "count"), [("784B", 784), ("2MB", 2_000_000), ("1.5 MiB", 1_572_864), ("500kb", 500_000), (" 1 GB ", 10**9)]
+    ("text", "count"),
+    [("784B", 784), ("2MB", 2_000_000), ("1.5 MiB", 1_572_864), ("500kb", 500_000), (" 1 GB ", 10**9)],
 )
 def test_sizes_are_read_as_people_write_them(text, count):
     assert parse_bytes("memory", text) == count

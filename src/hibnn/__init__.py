@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from hibnn.errors import UserError as UserError
     from hibnn.estimators import ContinualClassifier as ContinualClassifier
     from hibnn.estimators import ContinualRegressor as ContinualRegressor
+    from hibnn.estimators import TableEncoder as TableEncoder
     from hibnn.estimators import load_model as load_model
     from hibnn.factorisation import factorise as factorise
     from hibnn.learners.presets import options_for as options_for
@@ -25,6 +26,7 @@ _HOMES = {
     "ContinualRegressor": "hibnn.estimators",
     "Experiment": "hibnn.runs.experiment",
     "Scenario": "hibnn.benchmarks",
+    "TableEncoder": "hibnn.estimators",
     "UserError": "hibnn.errors",
     "benchmark": "hibnn.benchmarks",
     "factorise": "hibnn.factorisation",
@@ -39,6 +41,7 @@ __all__ = [
     "ContinualRegressor",
     "Experiment",
     "Scenario",
+    "TableEncoder",
     "UserError",
     "benchmark",
     "factorise",

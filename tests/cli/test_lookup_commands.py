@@ -72,11 +72,13 @@ def test_an_empty_folder_gives_one_sentence(capsys, tmp_path):
     assert "no folder" in call(capsys, tmp_path / "nothing", "runs", code=2)
 
 
-def test_compare_pairs_seeds_and_says_when_they_are_too_few(capsys, root):
+def test_compare_pairs_seeds_and_says_when_one_decides_nothing(capsys, root):
     out = call(capsys, root, "compare", "finetune width=50", "finetune width=100")
     assert "finetune width=50 is 10.00 points below finetune width=100 over 6 shared seeds" in out
-    assert "p = 0.031" in out
-    assert "too few seeds" in call(capsys, root, "compare", "finetune width=100", "joint")
+    assert "significant, p = " in out
+    assert "(paired t-test)" in out
+    write_run(root / "lonely", 0.5, seed=0, width=10)
+    assert "one seed decides nothing" in call(capsys, root, "compare", "finetune width=10", "joint")
 
 
 def test_compare_refuses_what_is_ambiguous_or_not_there(capsys, root):

@@ -14,6 +14,7 @@ from hibnn.files.lines import read_lines
 from hibnn.reproduce import bars
 from hibnn.reproduce.records import read_records
 from processes import wait_for
+from recorded import BARS
 
 TABLE1 = """
 seeds = [0, 1]
@@ -116,12 +117,9 @@ def test_it_stops_when_its_time_is_up(paper, capfd):
     assert "The time is up" in capfd.readouterr().err
 
 
-NUMBERS = {"seed": 0, "features": 4, "expected_features": 4.1, "noise": 0.5, "elbo": -9.0, "error": 0.1, "cpu": 1.0}
-
-
 def test_features_are_counted_and_recorded_once(paper, monkeypatch, capfd):
     monkeypatch.setattr(bars, "SEEDS", range(1))
-    monkeypatch.setattr(bars, "factorised", lambda seed: NUMBERS)
+    monkeypatch.setattr(bars, "factorised", lambda seed: BARS)
     assert reproduce(paper, only=("factorisation",)) == 0
     monkeypatch.setattr(bars, "factorised", lambda seed: pytest.fail("it was made again"))
     assert reproduce(paper, only=("factorisation",)) == 0
@@ -134,7 +132,7 @@ def test_features_are_counted_and_recorded_once(paper, monkeypatch, capfd):
 @pytest.mark.slow
 def test_four_features_are_found_in_images_of_four():
     found = bars.factorised(0)
-    assert found.keys() == NUMBERS.keys()
+    assert found.keys() == BARS.keys()
     assert found["features"] == bars.TRUE_FEATURES
     assert found["noise"] == pytest.approx(bars.NOISE, abs=0.05)
     assert found["error"] < 0.15

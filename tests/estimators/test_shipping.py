@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas
 import pytest
 from sklearn.datasets import load_digits
 
@@ -61,7 +62,7 @@ def test_a_model_without_neurons_can_be_exported(tmp_path):
     model = ContinualClassifier(epochs=2, random_state=0).partial_fit(x, np.zeros(200, int), classes=[0, 1])
     assert model.n_active_ == [0.0]
     model.export_onnx(tmp_path / "model.onnx")
-    (probabilities, *_) = runtime.InferenceSession(tmp_path / "model.onnx").run(None, {"x": x})
+    (probabilities, *_) = runtime.InferenceSession(tmp_path / "model.onnx").run(None, {"x": x.astype(np.float32)})
     np.testing.assert_allclose(probabilities, model.predict_proba(x), atol=1e-5)
 
 
@@ -71,7 +72,7 @@ def test_onnxruntime_has_the_same_probabilities_and_uncertainty(digits, model, t
     x, _ = digits
     model.export_onnx(tmp_path / "model.onnx")
     session = runtime.InferenceSession(tmp_path / "model.onnx")
-    probabilities, total, epistemic, tasks = session.run(None, {"x": x})
+    probabilities, total, epistemic, tasks = session.run(None, {"x": x.astype(np.float32)})
     uncertainty = model.predict_uncertainty(x)
     np.testing.assert_allclose(probabilities, model.predict_proba(x), atol=1e-5)
     np.testing.assert_allclose(total, uncertainty.total, atol=1e-5)
@@ -87,12 +88,56 @@ def test_onnxruntime_regresses_and_classifies_under_a_task(digits, model, predic
     runtime = pytest.importorskip("onnxruntime")
     x, y = digits
     model.set_params(prediction=prediction).export_onnx(tmp_path / "model.onnx", task="task-2")
-    (probabilities, *_) = runtime.InferenceSession(tmp_path / "model.onnx").run(None, {"x": x})
+    (probabilities, *_) = runtime.InferenceSession(tmp_path / "model.onnx").run(None, {"x": x.astype(np.float32)})
     np.testing.assert_allclose(probabilities, model.predict_proba(x, task="task-2"), atol=1e-5)
     regressor = ContinualRegressor("hibnn", epochs=3, prediction=prediction, random_state=0)
     regressor.partial_fit(x, y, "first").partial_fit(x[:, ::-1], -y, "second")
     regressor.export_onnx(tmp_path / "regressor.onnx")
-    mean, total, _, tasks = runtime.InferenceSession(tmp_path / "regressor.onnx").run(None, {"x": x})
+    mean, total, _, tasks = runtime.InferenceSession(tmp_path / "regressor.onnx").run(None, {"x": x.astype(np.float32)})
     np.testing.assert_allclose(tasks, regressor.predict_mixture(x, None).tasks.T, atol=1e-5)
     np.testing.assert_allclose(mean, regressor.predict(x), atol=1e-5)
     np.testing.assert_allclose(total, regressor.predict_uncertainty(x).total, atol=1e-5)
+
+
+@pytest.fixture
+def table():
+    random = np.random.default_rng(0)
+    frame = pandas.DataFrame(
+        {
+            "probabilities": np.where(random.random(80) < 0.2, np.nan, random.normal(size=80)),
+            "the plan": np.where(random.random(80) < 0.2, None, random.choice(["a", "b", "ü"], 80)),
+            "x": random.random(80) < 0.5,
+            "when": pandas.date_range("2024-01-01", periods=80, freq="31h").where(random.random(80) < 0.8),
+        }
+    )
+    model = ContinualClassifier(epochs=2, truncation=5, verbose=False, random_state=0)
+    return frame, model.fit(frame, np.where(frame.x ^ (random.random(80) < 0.2), "yes", "no"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_onnxruntime_takes_the_columns_of_a_table_by_name(table, precision, tmp_path):
+    runtime = pytest.importorskip("onnxruntime")
+    frame, model = table
+    model.export_onnx(tmp_path / "model.onnx", inputs=precision)
+    session = runtime.InferenceSession(tmp_path / "model.onnx")
+    inputs = json.loads(session.get_modelmeta().custom_metadata_map["inputs"])
+    assert [(told["name"], told["column"]) for told in inputs] == [
+        ("probabilities_", "probabilities"), ("the plan", "the plan"), ("x", "x"), ("when", "when"),
+    ]  # fmt: skip
+    days = (frame.when - pandas.Timestamp("1970-01-01")) / pandas.Timedelta(days=1)
+    feed = {
+        "probabilities_": frame.probabilities.to_numpy(precision)[:, None],
+        "the plan": frame["the plan"].fillna("").to_numpy(object)[:, None],
+        "x": frame.x.to_numpy(precision)[:, None],
+        "when": days.to_numpy(precision)[:, None],
+    }
+    tolerance = 1e-3 if precision == "float32" else 1e-5  # days in single precision are some minutes off
+    for rows, words in ((frame, feed["the plan"]), (frame.assign(**{"the plan": None}), feed["the plan"] + "?")):
+        (probabilities, *_) = session.run(None, feed | {"the plan": words})
+        np.testing.assert_allclose(probabilities, model.predict_proba(rows), atol=tolerance)
+
+
+def test_an_unknown_type_of_inputs_is_refused(table, tmp_path):
+    with pytest.raises(ValueError, match="unknown inputs 'float16'"):
+        table[1].export_onnx(tmp_path / "model.onnx", inputs="float16")

@@ -34,6 +34,7 @@ LINES = {
     "prune": "prune runs/done --percentages 0 50",
     "figures": "figures runs -o drawn",
     "tables": "tables runs -o tables",
+    "reproduce": "reproduce --paper study --write --no-figures",
     "report": "report runs -o page.html",
     "watch": "watch runs --port 0",
     "methods": "methods",
@@ -50,11 +51,21 @@ OUTPUTS += (
     "runs/demo",
     "runs/search",
     "report.html",
+    "study/RESULTS.md",
+    "study/tables",
+    "study/figures",
+    "runs/reproduce",
+    "study/records/estimates.json",
+    "study/records/nowhere",
 )
 SLOW = ("demo", "watch", "bench")
 FURTHER = {
     "new fit": f"{LINES['fit'].replace('model.hibnn', 'new.hibnn')} --target y",
     "regression": "fit train.npz --model new.hibnn --target y --regression --epochs 1 --quiet",
+    "rich": "fit rich.csv --model new.hibnn --target y --epochs 1 --quiet",
+    "packed": "fit rich.csv.gz --model new.hibnn --target y --epochs 1 --quiet",
+    "several": "fit later.csv train.parquet --model model.hibnn --epochs 1 --quiet",
+    "kept": "predict later.csv --model model.hibnn -o answers.csv --keep b --keep a --probabilities",
     "npz": "fit train.npz --model new.hibnn --target y --epochs 1 --quiet",
     "numbers": "predict train.npz --model numbers.hibnn -o answers.csv",
     "own": f"{RUN} --dataset own.toml --method finetune",
@@ -64,12 +75,16 @@ FURTHER = {
     "done": f"{RUN} --dataset split-digits --method ibnn --tasks 2 --epochs 2 --out runs/done",
     "plan": "sweep sweep.toml --out swept --dry-run",
     "verify": "data verify",
+    "drawn": "reproduce --paper study --write",
+    "listed": "reproduce --paper study --only table1 --list --workers 1",
     "picture": "inspect model.hibnn --picture new.png",
 }
 ALL = LINES | FURTHER
 READERS: dict[str, tuple[str, ...]] = {
     "train.csv": ("fit",),
-    "later.csv": ("fit", "new fit", "predict"),
+    "later.csv": ("fit", "new fit", "predict", "several", "kept"),
+    "rich.csv": ("rich",),
+    "rich.csv.gz": ("packed",),
     "later.parquet": ("fit", "new fit", "predict"),
     "train.npz": ("npz", "regression", "numbers"),
     "spring.csv": ("own",),
@@ -79,6 +94,10 @@ READERS: dict[str, tuple[str, ...]] = {
     "preset.toml": ("preset",),
     "sweep.toml": ("sweep", "plan"),
     "search.toml": ("search",),
+    "study/table1.toml": ("listed",),
+    "study/records/estimates.json": ("listed",),
+    "study/records/ibnn-mnist.jsonl": ("reproduce", "drawn", "listed"),
+    "study/records/factorisation.jsonl": ("reproduce",),
     "model.hibnn": ("fit", "predict", "inspect"),
     "numbers.hibnn": ("numbers",),
     **{
@@ -99,6 +118,7 @@ READERS: dict[str, tuple[str, ...]] = {
 """Which of the lines above read a file."""
 KINDS: dict[str, tuple[str, Callable]] = {
     ".csv": ("csv", mutations.csv_cell),
+    ".gz": ("gz", mutations.bytes_of),
     ".parquet": ("parquet", mutations.parquet_column),
     ".npz": ("npz", mutations.npz_array),
     ".toml": ("toml", mutations.toml_value),
@@ -191,7 +211,8 @@ def _line(reader: str, name: str) -> list[str]:
 
 
 def _case(kind, what, words, prepare, value="", patient=False):
-    flags = ("--out", "--onnx", "--picture", "--figure", *(["--model"] if words[0] == "fit" else []))
+    own = {"fit": ["--model"], "reproduce": ["--paper"]}.get(words[0], [])
+    flags = ("--out", "--onnx", "--picture", "--figure", *own)
     named = (
         [value, *(["nowhere"] if value == "link" else [])] if any(f"{flag}={value}" in words for flag in flags) else []
     )

@@ -5,6 +5,7 @@ nothing changed but what was named as output, memory under a bound, under ten se
 """
 
 import contextlib
+import gzip
 import hashlib
 import json
 import os
@@ -21,8 +22,10 @@ from pyarrow import csv, parquet
 
 from faults.server import start
 from folders import experiment_of
+from hibnn.files.lines import append_line
 from hibnn.runs.run import run
 from killing import KillAfter, KilledError
+from recorded import BARS, record, write_records
 
 SECONDS, MEMORY = 10.0, 1 << 30
 SMALL = {"width": 4, "epochs": 2, "tasks": 2}
@@ -194,6 +197,10 @@ def tables(folder):
         part = table.drop_columns(["b"]) if name == "spring" else table
         csv.write_csv(part, folder / f"{name}.csv")
         parquet.write_table(part, folder / f"{name}.parquet")
+    rich = [f"{row / 7:.2f};{row % 2 == 0};{row % 28 + 1:02d}.03.2024;id-{row};{labels[row]}" for row in range(rows)]
+    text = "\n".join(["size;flag;day;name;y", *rich])
+    (folder / "rich.csv").write_text("\n".join(line.replace(".", ",", 1) for line in text.split("\n")))
+    (folder / "rich.csv.gz").write_bytes(gzip.compress(text.encode()))
     np.savez(folder / "train.npz", X=numbers, y=labels)
     np.savez(folder / "summer.npz", x=numbers, y=labels)
 
@@ -203,6 +210,15 @@ def settings(folder):
     fixed = grid.replace('["finetune"]', '"finetune"')
     quick = "[quick]\nseeds = [0]\nepochs = 1\n"
     (folder / "sweep.toml").write_text(f"seeds = [0, 1]\n[[grid]]\n{grid}{quick}")
+    paper = folder / "study"
+    paper.mkdir()
+    (paper / "table1.toml").write_text(f"[[grid]]\n{grid}{quick}")
+    curve = {"removal": "entirely", "percentages": [0.0, 98.2], "accuracies": [0.9, 0.5]}
+    kept = {"weights": 9, "draws": 5, "curves": [{"ranking": name} | curve for name in ("magnitude", "snr")]}
+    names = {"method": "ibnn", "dataset": "mnist", "depth": 2, "read_outs": {"class": 0.5}}
+    write_records(paper / "records", [record(0.9, seed, pruning=kept, **names) for seed in range(2)])
+    append_line(paper / "records" / "factorisation.jsonl", BARS)
+    (paper / "records" / "estimates.json").write_text("{}")
     rate = "learning_rate = { low = 0.001, high = 0.1, log = true }\nbatch_size = [16, 32]\n"
     (folder / "search.toml").write_text(f"seeds = [7]\n[fixed]\n{fixed}[space]\n{rate}")
     (folder / "preset.toml").write_text('method = "ibnn"\npreset = "default"\n[options]\nalpha = 12.5\nwidth = 4\n')

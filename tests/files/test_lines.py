@@ -3,6 +3,7 @@ import multiprocessing
 
 import pytest
 
+from hibnn import UserError
 from hibnn.files.lines import append_line, read_lines
 
 LINES = 40
@@ -31,6 +32,13 @@ def test_what_is_no_object_is_passed_over_and_a_file_may_be_absent(tmp_path):
     path.write_bytes(b'[1]\n\xff\xfe\n{"a": NaN}\n\n{"good": 1}\n')
     assert {"good": 1} in read_lines(path)
     assert [1] not in read_lines(path)
+
+
+def test_a_folder_in_the_place_of_a_file_is_a_sentence(tmp_path):
+    with pytest.raises(UserError, match="no regular file"):
+        append_line(tmp_path, {})
+    with pytest.raises(UserError, match="put an intact copy"):
+        read_lines(tmp_path)
 
 
 def test_numbers_that_json_does_not_have_are_refused(tmp_path):

@@ -43,6 +43,25 @@ def test_a_layer_pays_for_each_weight_once_and_for_no_bias(layer):
     assert torch.isfinite(layer.mean.grad).all()
 
 
+def test_the_gradient_of_a_layers_kl_is_that_of_its_formula(layer):
+    kl_dropout(layer).backward()
+    found = layer.mean.grad.clone(), layer.log_variance.grad.clone()
+    layer.zero_grad()
+    kl_log_uniform(log_alpha(layer)).sum().backward()
+    assert (log_alpha(layer).abs() == 10).any()  # cut, so without a gradient
+    torch.testing.assert_close(found, (layer.mean.grad, layer.log_variance.grad))
+
+
+def test_maximum_likelihood_is_the_network_at_its_means():
+    benchmark = small_benchmark(Scenario.CLASS)
+    learner = small_learner("svd", benchmark, depth=2)
+    for task in benchmark.tasks[:2]:
+        learner.begin(task)
+    logits = learner.bayesian(learner.x[:20], 1, None, None)
+    expected = torch.nn.functional.cross_entropy(logits, learner.y[:20])
+    assert torch.equal(learner.likelihood(torch.arange(20))["nll"], expected)
+
+
 def test_the_objective_holds_the_kl_of_all_trained_layers_over_the_number_of_examples(generator):
     benchmark = small_benchmark()
     learner = small_learner("svd", benchmark, depth=2)

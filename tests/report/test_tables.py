@@ -80,7 +80,7 @@ def test_with_several_widths_the_number_is_the_median_of_their_means(tmp_path):
     for width, pair in {10: (0.5, 0.7), 50: (0.8, 0.8), 100: (0.9, 1.0)}.items():
         for seed, accuracy in enumerate(pair):
             fabricate(tmp_path / f"{width}-{seed}", accuracy, seed=seed, width=width, method="vcl")
-    assert numbers(tmp_path) == ["80.00 (95.00, 60.00)"]
+    assert numbers(tmp_path) == ["80.00 ± 0.00 (95.00, 60.00)"]
 
 
 def test_with_one_width_the_number_is_the_mean_with_its_standard_error(tmp_path):

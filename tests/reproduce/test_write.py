@@ -4,6 +4,7 @@ import sys
 from hibnn.report.tables.published import published
 from hibnn.reproduce.catalogue import ENTRIES
 from hibnn.reproduce.cells import Book
+from hibnn.reproduce.further_tables import FURTHER_TABLES, size
 from hibnn.reproduce.notes import NOTES, differences
 from hibnn.reproduce.tables import TABLES, table1
 from hibnn.reproduce.write import page, write_figures, write_tables
@@ -73,7 +74,7 @@ def test_results_say_how_much_is_recorded_and_by_which_version(tmp_path):
 
 
 def test_every_mark_in_a_table_is_explained_below_it():
-    for make in TABLES.values():
+    for make in (TABLES | FURTHER_TABLES).values():
         table = make(Book([]))
         text = page(table)
         marks = {mark for row in table.rows for mark in row[-1] if table.header[-1] == "differs"} - {"-"}
@@ -89,7 +90,18 @@ def test_what_differs_is_said_beside_the_cell_it_concerns():
 
 
 def test_every_table_is_an_entry_that_can_be_asked_for():
-    assert TABLES.keys() <= {entry.name for entry in ENTRIES}
+    assert TABLES.keys() | FURTHER_TABLES.keys() <= {entry.name for entry in ENTRIES}
+
+
+def test_the_table_of_sizes_has_a_row_for_every_setting_that_should_not_matter():
+    runs = [record(0.97, seed, method="ibnn", dataset="split-mnist") for seed in range(2)]
+    runs += [record(0.96, method="ibnn", dataset="split-mnist", width=200), *small_book()[-2:]]
+    runs += [record(0.5, method="ibnn", dataset="split-mnist", depth=2)]  # another network
+    rows = [cells[:5] for cells in size(Book(runs)).rows]
+    assert rows == [
+        ("split-mnist", "width=200", "40, 60, 70", "96.00", "1"),
+        ("split-mnist", "-", "40, 60, 70", "97.00 ± 0.00", "2"),
+    ]
 
 
 def test_figures_are_drawn_from_records(tmp_path):

@@ -1,3 +1,4 @@
+import itertools
 import json
 
 import numpy as np
@@ -48,6 +49,19 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_numbers_and_weights(tmp_pat
 
 
 @pytest.mark.usefixtures("checkpoint_every_epoch")
+@pytest.mark.usefixtures("checkpoint_every_epoch")
+def test_processor_time_is_counted_for_every_task_and_goes_on_after_a_kill(tmp_path, monkeypatch):
+    clock = itertools.count()
+    monkeypatch.setattr(learning.time, "process_time", lambda: float(next(clock)))  # a second whenever it is asked
+    whole = run(experiment("finetune"), tmp_path / "whole")
+    assert whole["cpu_seconds_per_task"] == [5.0] * 3  # begin, three epochs, end
+    assert (whole["cpu_seconds"], whole["evaluation_cpu_seconds"]) == (15.0, 3.0)
+    with pytest.raises(KilledError):
+        run(experiment("finetune"), tmp_path / "killed", progress=KillAfter(5))
+    resumed = run(experiment("finetune"), tmp_path / "killed")
+    assert resumed["cpu_seconds_per_task"] == whole["cpu_seconds_per_task"]
+
+
 def test_an_unfinished_run_of_another_experiment_is_refused_and_force_throws_it_away(tmp_path):
     with pytest.raises(KilledError):
         run(experiment(seed=1), tmp_path, progress=KillAfter(2))

@@ -47,13 +47,17 @@ class Split:
 
 @dataclass(frozen=True)
 class LazySplit:
-    """Rows of a stored array that become a `Split` when asked for, so that tasks cost no memory until used."""
+    """Rows of a stored array that become a `Split` when asked for, so that tasks cost no memory until used.
+
+    An input becomes (input / scale) ** power; features of a network that are never negative take their square root.
+    """
 
     inputs: NDArray[np.generic]
     rows: NDArray[np.int64]
     labels: NDArray[np.int64]
     scale: float = 1.0
     pixels: NDArray[np.int64] | None = None
+    power: float = 1.0
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -62,11 +66,12 @@ class LazySplit:
         x = self.inputs[self.rows]
         if self.pixels is not None:
             x = x[:, self.pixels]
-        return Split(np.divide(x, self.scale, dtype=np.float32), self.labels)
+        scaled = np.divide(x, self.scale, dtype=np.float32)
+        return Split(scaled if self.power == 1 else scaled**self.power, self.labels)
 
     def take(self, keep: NDArray[np.int64]) -> "LazySplit":
         """The experience's rows at the positions `keep`."""
-        return LazySplit(self.inputs, self.rows[keep], self.labels[keep], self.scale, self.pixels)
+        return replace(self, rows=self.rows[keep], labels=self.labels[keep])
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,11 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
 from itertools import dropwhile, takewhile
-from typing import Any, TypeVar
+from types import NoneType, UnionType
+from typing import Any, TypeVar, Union, get_args
 
 import tyro
+from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
 from hibnn.errors import UserError
 
@@ -18,8 +20,32 @@ COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 def parse(kind: type[Arguments], command: str, words: list[str], **more: Any) -> Arguments:
     """The words as the dataclass of a command describes them; `--help` is printed and ends the program."""
+    config = (*more.pop("config", ()), tyro.conf.FlagCreatePairsOff)
     with one_sentence(command):
-        return tyro.cli(kind, prog=f"hibnn {command}", args=words, **more)
+        return tyro.cli(kind, prog=f"hibnn {command}", args=words, config=config, registry=plain_optionals(), **more)
+
+
+def plain_optionals() -> ConstructorRegistry:
+    """The rule for `T | None`: help shows T alone, and what was not said is unset. A number may be said to be None."""
+    registry = ConstructorRegistry()
+
+    @registry.primitive_rule
+    def optional(info: PrimitiveTypeInfo) -> Any:
+        kinds = [kind for kind in get_args(info.type) if kind is not NoneType]
+        if info.type_origin not in (Union, UnionType) or len(kinds) != 1 or NoneType not in get_args(info.type):
+            return None
+        inner: Any = ConstructorRegistry.get_primitive_spec(PrimitiveTypeInfo.make(kinds[0], info.markers))
+        may_be_none = kinds[0] in (int, float)
+        return PrimitiveConstructorSpec(
+            nargs=inner.nargs,
+            metavar=inner.metavar,
+            choices=inner.choices,
+            instance_from_str=lambda said: None if may_be_none and said == ["None"] else inner.instance_from_str(said),
+            is_instance=lambda value: value is None or inner.is_instance(value),
+            str_from_instance=lambda value: ["unset"] if value is None else inner.str_from_instance(value),
+        )
+
+    return registry
 
 
 @contextmanager

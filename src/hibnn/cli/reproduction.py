@@ -115,7 +115,7 @@ def run_all(parsed: ReproduceArguments) -> int:
             except KeyboardInterrupt as interruption:
                 if not rung.is_set():
                     raise Interruption(f"interrupted, {_goes_on(display)}", interruption.args[0]) from None
-                display.console.print(f"The time is up, {_goes_on(display)}", highlight=False)
+                display.console.print(f"The time is up, {_goes_on(display)}", highlight=False, soft_wrap=True)
     return 1 if failed else 0
 
 

@@ -8,7 +8,7 @@ file is renamed into place when it is complete; processes that prepare the same 
 import os
 import time
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -33,11 +33,12 @@ class DamagedCacheError(Exception):
 
 @dataclass(frozen=True)
 class Manifest:
-    """What the cache says about a data set: origin, where it was found, and the sums of its arrays."""
+    """What the cache says about a data set: origin, where it was found, the sums of its arrays, what it is made of."""
 
     source: Origin
     found: str
     sums: dict[str, str]
+    made_of: dict[str, str] = field(default_factory=dict)
 
 
 def folder(name: str = "") -> Path:
@@ -56,6 +57,8 @@ def read_manifest(recipe: Recipe) -> Manifest | None:
         raise DamagedCacheError([MANIFEST]) from error
     # an origin that the recipe does not have would put the manifest's own sums in the place of the recipe's
     if manifest.source not in recipe.origins() or not isinstance(manifest.sums, dict):
+        raise DamagedCacheError([MANIFEST])
+    if manifest.made_of != dict(recipe.made_of):  # computed by another release, from other weights or settings
         raise DamagedCacheError([MANIFEST])
     return manifest
 
@@ -80,7 +83,7 @@ def write(recipe: Recipe, arrays: Arrays, source: Origin, found: str) -> None:
     for key in ARRAYS:
         with atomic_write(place / f"{key}.npy") as temporary, temporary.open("wb") as file:
             np.save(file, arrays[key], allow_pickle=False)
-    write_json(place / MANIFEST, asdict(Manifest(source, found, sums_of(arrays))))
+    write_json(place / MANIFEST, asdict(Manifest(source, found, sums_of(arrays), dict(recipe.made_of))))
 
 
 def make_folder(recipe: Recipe) -> None:

@@ -92,6 +92,7 @@ def _stored(recipe: Recipe, arrays: Arrays, source: Source) -> Dataset:
         cache.write(recipe, arrays, source.origin, source.title)
     except OSError as error:
         raise cache.unwritable(error) from error
+    source.tidy()
     return _read_cache(recipe) or _dataset(recipe, arrays, source.origin)
 
 
@@ -117,6 +118,8 @@ def _read_only(array: np.ndarray) -> np.ndarray:
 
 def _what_to_place(recipe: Recipe) -> str:
     """What to do where no source can be reached."""
+    if not recipe.canonical:
+        return f"{recipe.name} could not be computed: put right what is said above and try again."
     choices = " or ".join(", ".join(canonical.files) for canonical in recipe.canonical)
     addresses = " or ".join(canonical.address for canonical in recipe.canonical if canonical.address)
     return (

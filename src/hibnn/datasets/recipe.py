@@ -12,7 +12,7 @@ import numpy as np
 
 from hibnn.datasets.dataset import Origin
 
-# all four of unsigned bytes; images are flattened
+# labels of unsigned bytes, inputs of the recipe's type; images are flattened
 ARRAYS = ("train_x", "train_y", "test_x", "test_y")
 Arrays = Mapping[str, np.ndarray]
 Sums = Mapping[str, str]
@@ -36,6 +36,8 @@ class Source:
     title: str
     origin: Origin
     read: Callable[[], Arrays]
+    tidy: Callable[[], None] = lambda: None
+    """called once what was read is in the cache"""
 
 
 @dataclass(frozen=True)
@@ -52,9 +54,11 @@ class Canonical:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A data set before it is loaded: sizes, sources in order, SHA-256 sums of the decoded uint8 arrays by origin.
+    """A data set before it is loaded: sizes, sources in order, SHA-256 sums of the decoded arrays by origin.
 
-    An `embedded` data set comes with an installed package: it is read afresh each time and never cached.
+    An `embedded` data set comes with an installed package: it is read afresh each time and never cached. A computed one
+    has no sums, for its last bits depend on the machine: `made_of` says what it is made of (sums of inputs and weights,
+    settings), and a cache of anything else is not used. `dtype` is that of the inputs.
     """
 
     name: str
@@ -62,10 +66,12 @@ class Recipe:
     train: int
     test: int
     scale: int = 255
+    dtype: str = "uint8"
     canonical: tuple[Canonical, ...] = ()
     others: tuple[Source, ...] = ()
     embedded: Source | None = None
     sums: Mapping[str, Sums] = field(default_factory=dict)
+    made_of: Mapping[str, str] = field(default_factory=dict)
 
     def origins(self) -> list[Origin]:
         """What its arrays can be: those that a source delivers, or that have sums; without either, canonical."""
@@ -97,7 +103,7 @@ def _is_right(recipe: Recipe, key: str, array: np.ndarray | None, sums: Sums | N
     """The cheap comparisons first: hashing reads the whole array."""
     return (
         array is not None
-        and array.dtype == np.uint8
+        and array.dtype == (recipe.dtype if key.endswith("x") else np.uint8)
         and array.shape == recipe.array_shape(key)
         and (sums is None or sum_of(array) == sums.get(key))
     )

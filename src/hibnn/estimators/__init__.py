@@ -3,5 +3,6 @@
 from hibnn.estimators.classifier import ContinualClassifier
 from hibnn.estimators.persistence import load_model
 from hibnn.estimators.regressor import ContinualRegressor
+from hibnn.estimators.tables.encoding import TableEncoder
 
-__all__ = ["ContinualClassifier", "ContinualRegressor", "load_model"]
+__all__ = ["ContinualClassifier", "ContinualRegressor", "TableEncoder", "load_model"]

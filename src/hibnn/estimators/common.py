@@ -16,11 +16,12 @@ from hibnn.benchmarks.base import Split
 from hibnn.continual import ContinualModel, new_learner
 from hibnn.errors import UserError, unknown, value_errors
 from hibnn.estimators.drift import Change, Drift
-from hibnn.estimators.inputs import read_inputs
+from hibnn.estimators.inputs import input_scaling, read_inputs
 from hibnn.estimators.model import Model, TaskName, TaskRecord, check_task_name
 from hibnn.estimators.options import density_options, method_options, plain
 from hibnn.estimators.predictive import PredictionMode
 from hibnn.estimators.scaling import Scaling
+from hibnn.estimators.tables.encoding import TableEncoder
 from hibnn.estimators.training import learn_experience, with_length
 from hibnn.learners import Setting, find_method
 from hibnn.nn.layout import Layout
@@ -36,6 +37,10 @@ class ContinualEstimator(BaseEstimator, ABC):
     model_: Model
     n_features_in_: int
     feature_names_in_: NDArray[Any]
+    encoder_: TableEncoder
+    """How named columns become numbers; absent if the model was begun with an array."""
+    target_: str
+    """The name of what is predicted; absent if nobody named it."""
     drift_: Change | None
     """What the last experience had changed, and how much of the past still counts; None if it looked as expected."""
     notes_: dict[str, Any]
@@ -113,16 +118,23 @@ class ContinualEstimator(BaseEstimator, ABC):
         with value_errors():
             return self.model_.continual.is_ood(x, rate).numpy()
 
-    def export_onnx(self, path: str | Path, task: TaskName | None = None) -> None:
+    def export_onnx(
+        self, path: str | Path, task: TaskName | None = None, *, inputs: Literal["float32", "float64"] = "float32"
+    ) -> None:
         """Write an ONNX model of inputs as they come, to probabilities (or a mean) and uncertainties.
 
+        A model of data frames has an input for each column, by name; one of arrays has one, `x`. Numbers are `inputs`.
         It predicts as this estimator does, at the means or with the same posterior draws; see
         `hibnn.estimators.export`.
         """
         from hibnn.estimators.export import export_onnx  # needs the extra `onnx`
 
         check_is_fitted(self)
-        export_onnx(self.model_, self._head(task), self._mode, Path(path))
+        if inputs not in ("float32", "float64"):
+            with value_errors():
+                raise unknown("inputs", str(inputs), ("float32", "float64"))
+        encoder = getattr(self, "encoder_", None)
+        export_onnx(self.model_, encoder, self._head(task), self._mode, Path(path), inputs)
 
     def n_parameters(self) -> int:
         """Numbers the model keeps to predict and to go on learning: the network's, and those that tell tasks apart."""
@@ -168,7 +180,7 @@ class ContinualEstimator(BaseEstimator, ABC):
         columns = x.shape[1]
         options = method_options(self.method, self.truncation, self.scaling, columns, self.options)
         seed = first_seed(self.random_state)
-        scaling = Scaling.of(x) if self.scaling == "columns" else Scaling.identity(columns)
+        scaling = input_scaling(self, x) if self.scaling == "columns" else Scaling.identity(columns)
         if not find_method(self.method).has_network and self.task_inference != "density":
             raise UserError(f"{self.method} has no network: leave task_inference at 'density'.")
         setting = Setting(columns, Layout.MULTI, seed, regression=self._regression)

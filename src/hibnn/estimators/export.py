@@ -1,8 +1,9 @@
-"""A model as an ONNX file: scaling, posterior draws, task inference and uncertainty in one graph.
+"""A model as an ONNX file: encoding, scaling, posterior draws, task inference and uncertainty in one graph.
 
-Input `x` is (rows, columns) in double precision, as it comes. A classifier's outputs are `probabilities` (rows,
-classes), `total` and `epistemic` (entropies in nats) and `tasks` (rows, tasks); a regressor's are `prediction`, `total`
-and `epistemic` (standard deviations) and `tasks`. The names of classes and tasks are in the file's metadata as JSON.
+Inputs are the columns of the table, by name, or for a model of arrays one input `x` (rows, columns); see
+`hibnn.estimators.tables.graph`. A classifier's outputs are `probabilities` (rows, classes), `total` and `epistemic`
+(entropies in nats) and `tasks` (rows, tasks); a regressor's are `prediction`, `total` and `epistemic` (standard
+deviations) and `tasks`. The names of classes and tasks, and what the inputs take, are in the file's metadata as JSON.
 """
 
 import json
@@ -18,6 +19,8 @@ from hibnn.errors import UserError
 from hibnn.estimators.labels import all_classes, class_places
 from hibnn.estimators.model import Model
 from hibnn.estimators.predictive import PredictionMode
+from hibnn.estimators.tables.encoding import TableEncoder
+from hibnn.estimators.tables.graph import INNER, Precision, with_own_inputs
 from hibnn.files.atomic import atomic_write
 from hibnn.learners.base import GaussianPrediction, Prediction
 from hibnn.learners.sequential_bayes import SequentialBayes
@@ -92,7 +95,14 @@ class ExportRegressor(ExportModule):
         )
 
 
-def export_onnx(model: Model, task: int | None, mode: PredictionMode, path: Path) -> None:
+def export_onnx(
+    model: Model,
+    encoder: TableEncoder | None,
+    task: int | None,
+    mode: PredictionMode,
+    path: Path,
+    precision: Precision = "float32",
+) -> None:
     """Write the model as ONNX, complete or not at all; a task that is told is the only one that answers."""
     try:
         import onnx
@@ -107,7 +117,13 @@ def export_onnx(model: Model, task: int | None, mode: PredictionMode, path: Path
     module = kind(model, heads, mode).eval()
     proto = trace(module, len(model.inputs.mean), names)
     classes = [] if model.regression else all_classes(model).tolist()
-    metadata = {"classes": classes, "tasks": [model.tasks[head].name for head in heads], "prediction": mode.mode}
+    inputs = with_own_inputs(proto, encoder, len(model.inputs.mean), precision)
+    metadata = {
+        "inputs": inputs,
+        "classes": classes,
+        "tasks": [model.tasks[head].name for head in heads],
+        "prediction": mode.mode,
+    }
     onnx.helper.set_model_props(proto, {name: json.dumps(value) for name, value in metadata.items()})
     with atomic_write(path) as temporary:
         temporary.write_bytes(proto.SerializeToString())
@@ -126,7 +142,7 @@ def trace(module: nn.Module, columns: int, names: Sequence[str]):
             (example,),
             dynamo=True,
             dynamic_shapes=shapes,
-            input_names=["x"],
+            input_names=[INNER],
             output_names=list(names),
             verbose=False,
             optimize=True,

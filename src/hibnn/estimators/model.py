@@ -1,5 +1,6 @@
 """What an estimator has learned, as one value that is never changed: a new experience of data makes a new one."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -85,6 +86,11 @@ class Model:
         if record.name not in self.head_of:
             return (*self.tasks, record)
         return tuple(record if task.name == record.name else task for task in self.tasks)
+
+
+def task_named(known: Sequence[TaskName], word: str | None) -> TaskName | None:
+    """The task that a word on the command line names; in Python a name may be a number."""
+    return next((name for name in known if word is not None and str(name) == word), word)
 
 
 def check_task_name(name: Any) -> None:

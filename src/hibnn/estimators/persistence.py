@@ -17,22 +17,25 @@ import torch
 from torch import Tensor
 
 from hibnn import __version__
+from hibnn.checking import checked
 from hibnn.continual import ContinualModel, new_learner
 from hibnn.errors import UserError
 from hibnn.estimators.classifier import ContinualClassifier
 from hibnn.estimators.common import ContinualEstimator
 from hibnn.estimators.drift import FileScore
+from hibnn.estimators.inputs import adopt_encoder
 from hibnn.estimators.model import Model, TaskRecord, check_task_name
 from hibnn.estimators.options import plain
 from hibnn.estimators.regressor import ContinualRegressor
 from hibnn.estimators.scaling import Scaling
+from hibnn.estimators.tables.encoding import TableEncoder
 from hibnn.files.container import DamagedError, read_container, undamaged, write_container
 from hibnn.learners import Setting, State, find_method
 from hibnn.nn.layout import Layout
 from hibnn.tasks import TaskInference
 from hibnn.tasks.density import DensityOptions
 
-FORMAT, VERSION = "hibnn-estimator", 4
+FORMAT, VERSION = "hibnn-estimator", 5
 MODEL = "model."
 KINDS = {kind.__name__: kind for kind in (ContinualClassifier, ContinualRegressor)}
 
@@ -50,6 +53,8 @@ def save_model(estimator: ContinualEstimator, path: Path) -> None:
             "estimator": type(estimator).__name__,
             "hibnn": __version__,
             "parameters": parameters(estimator),
+            "encoder": estimator.encoder_.as_json() if hasattr(estimator, "encoder_") else None,
+            "target": getattr(estimator, "target_", None),
             "feature_names": getattr(estimator, "feature_names_in_", np.array([])).tolist(),
             "method": model.method,
             "options": asdict(model.options),
@@ -74,9 +79,13 @@ def _estimator(metadata: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Co
     kind = KINDS[metadata["estimator"]]
     estimator = kind(**metadata["parameters"])
     model = read_model(metadata, tensors, regression=kind is ContinualRegressor)
-    if metadata["feature_names"]:
-        estimator.feature_names_in_ = np.array(metadata["feature_names"], dtype=object)
     estimator.n_features_in_ = len(model.inputs.mean)
+    if metadata["encoder"] is not None:
+        adopt_encoder(estimator, TableEncoder.from_json(metadata["encoder"]))
+    elif metadata["feature_names"]:
+        estimator.feature_names_in_ = np.array(metadata["feature_names"], dtype=object)
+    if metadata["target"] is not None:
+        estimator.target_ = checked("target", metadata["target"], str)
     if metadata.get("notes") is not None:
         estimator.notes_ = metadata["notes"]
     check_facts(estimator, model)
@@ -100,7 +109,8 @@ def check_facts(estimator: ContinualEstimator, model: Model) -> None:
             raise ValueError("its scales are not those of its columns")
         if not (np.isfinite(scaling.mean).all() and np.isfinite(scaling.scale).all() and (scaling.scale > 0).all()):
             raise ValueError("its scales are no positive numbers")
-    names = getattr(estimator, "feature_names_in_", [""] * columns)
+    encoded = hasattr(estimator, "encoder_")
+    names = estimator.encoder_.names if encoded else getattr(estimator, "feature_names_in_", [""] * columns)
     if len(names) != columns or not all(isinstance(name, str) for name in names):
         raise ValueError("its columns are named wrongly")
     estimator._check_parameters()

@@ -42,7 +42,7 @@ def learn_experience(
     def learn(begun: Model, rows: Split, show: bool) -> Model:
         return _learn(begun, rows, task, epochs, batch_size, show)
 
-    if drift == "off" or task.name not in model.head_of or not model.learner.supports_revisits:
+    if drift == "off" or task.name not in model.head_of or not model.learner.can_temper:
         return learn(replace(model, change=None), split, show)
     found, expected = score_file(model, split, task.name), expectation(task.scores)
     change = None

@@ -11,6 +11,7 @@ from typing import Any
 
 from filelock import FileLock
 
+from hibnn.errors import UserError
 from hibnn.files.atomic import writing_to
 from hibnn.files.reading import parse_json, read_bounded
 
@@ -20,6 +21,8 @@ LOCK = ".lock"
 def append_line(path: Path, value: dict[str, Any]) -> None:
     """Add a JSON object as the last line of a file, whatever other processes append at the same time."""
     text = json.dumps(value, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+    if path.exists() and not path.is_file():  # a pipe, for which nobody may be waiting
+        raise UserError(f"{path} is no regular file: put an intact copy in its place.")
     with writing_to(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(path.parent / LOCK), path.open("ab+") as file:
@@ -35,6 +38,8 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
         content = read_bounded(path)
     except FileNotFoundError:
         return []
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} cannot be read ({error}): put an intact copy in its place.") from None
     found = (_parsed(line) for line in content.splitlines())
     return [line for line in found if line is not None]
 

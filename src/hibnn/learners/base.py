@@ -156,6 +156,8 @@ class Learner(ABC):
     """Whether its answers are its own; without, densities beside it answer alone."""
     supports_revisits = False
     """Whether more data of an earlier task can be learned under its head (`begin_experience` with a head)."""
+    can_temper = False
+    """Whether what was learned of a task can be made to count less (`temper`)."""
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting

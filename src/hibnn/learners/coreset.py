@@ -48,6 +48,7 @@ class CoresetBayes(SequentialBayes):
     """Sequential Bayes on what the coresets leave, answered by copies that have seen the coresets."""
 
     supports_revisits = False
+    can_temper = False
     answers_alone = False
 
     def __init__(self, options: CoresetOptions, setting: Setting) -> None:

@@ -33,7 +33,7 @@ class DenOptions(NetworkOptions):
     split_limit: int = 10
     """at most so many units of a layer are split in a task: those that moved most"""
     timestamps: bool = True
-    """answer each task by the network as it stood at the task's end"""
+    """whether each task is answered by the network as it stood at the task's end; --no-timestamps: as it is now"""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -48,7 +48,8 @@ class GEMOptions(NetworkOptions):
     margin: float = 0.5
     """the least weight of each memory's gradient in a projected step"""
     rehearsal: bool = True
-    """also train on the remembered examples, about as many as there are new ones"""
+    """whether remembered examples are trained on too, about as many as there are new ones; --no-rehearsal: they only
+    bound the gradient"""
     normalise: bool = False
     """learn from (x - 0.1) / 0.2752, as the published program does with MNIST"""
 

@@ -25,7 +25,8 @@ class PenaltyOptions(NetworkOptions):
     strength: float = 100.0
     """c, the weight of the penalty"""
     keep_moments: bool = True
-    """Adam's moments live on into the next task, as in the published program"""
+    """whether Adam's moments live on into the next task, as in the published program; --no-keep-moments: they begin
+    anew"""
     normalise: bool = False
     """learn from (x - 0.1) / 0.2752, as the published program does with MNIST"""
 

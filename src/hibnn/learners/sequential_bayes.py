@@ -34,6 +34,7 @@ class SequentialBayes(NetworkLearner):
     """Mean-field Gaussian weights, and a buffet over the neurons where the options ask for one."""
 
     supports_revisits = True
+    can_temper = True
     objective = staticmethod(negative_elbo)
     """What is minimised, term by term."""
     answers_alone = True
@@ -226,9 +227,7 @@ class SequentialBayes(NetworkLearner):
         x = self.preprocess(x)
         network, own = self.network_of(head)
         if self.options.prediction == "mean":
-            means = self.neurons.expected_masks(head)
-            masks = None if means is None else [layer.expand(len(x), -1) for layer in means]
-            return Prediction.of_draws(network(x, own, masks, None).softmax(-1)[None])
+            return Prediction.of_draws(network(x, own, self.mean_masks(len(x), head), None).softmax(-1)[None])
         draws = self.options.prediction_draws
         parts = []
         for rows in x.split(max(1, ROWS_AT_ONCE // draws)):
@@ -240,8 +239,13 @@ class SequentialBayes(NetworkLearner):
     def features(self, x: Tensor, head: int) -> Tensor:
         """At the means of the weights and the expected masks."""
         with torch.no_grad():
-            means = self.neurons.expected_masks(head)
-            return self.network_of(head)[0].features(self.preprocess(x.to(self.setting.device)), means, None).cpu()
+            masks = self.mean_masks(len(x), head)
+            return self.network_of(head)[0].features(self.preprocess(x.to(self.setting.device)), masks, None).cpu()
+
+    def mean_masks(self, rows: int, head: int) -> list[Tensor] | None:
+        """The expected masks of a head, for so many examples."""
+        means = self.neurons.expected_masks(head)
+        return None if means is None else [layer.expand(rows, -1) for layer in means]
 
     def active_units(self) -> list[float] | None:
         means = self.neurons.expected_masks(self.task)

@@ -18,7 +18,7 @@ FILE = "factorisation.jsonl"
 SEEDS = range(5)
 IMAGES, NOISE, TRUNCATION, ALPHA = 100, 0.5, 12, 2.0
 TRUE_FEATURES = 4
-SECONDS = 20.0
+SECONDS = 3.0
 """Processor time of a seed, roughly, before one was recorded."""
 NUMBERS = ("seed", "features", "expected_features", "noise", "elbo", "error", "cpu")
 

@@ -18,16 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 from hibnn.errors import UserError
 from hibnn.files.lines import append_line, read_lines
+from hibnn.reproduce.checks import FORMAT, is_record
 from hibnn.reproduce.structures import always_on, unpacked
-from hibnn.runs.record import RunRecord, finite, is_share
+from hibnn.runs.record import RunRecord
 from hibnn.runs.setting import setting_of
 from hibnn.runs.status import Status
 
 if TYPE_CHECKING:
     import numpy as np
-
-FORMAT = 1
-OBJECTS = ("experiment", "result", "cpu")
 
 
 @dataclass(frozen=True)
@@ -172,19 +170,6 @@ def read_records(folder: Path) -> dict[str, Recorded]:
 def read_file(path: Path) -> dict[str, Recorded]:
     """The recorded runs of one file by their digests; none where it is absent."""
     return {line["digest"]: Recorded(line) for line in read_lines(path) if is_record(line)}
-
-
-def is_record(line: dict[str, Any]) -> bool:
-    """Whether a line holds what readers rely on."""
-    if line.get("format") != FORMAT or not isinstance(line.get("digest"), str):
-        return False
-    if not all(isinstance(line.get(name), dict) for name in OBJECTS):
-        return False
-    experiment, result = line["experiment"], line["result"]
-    words = all(isinstance(experiment.get(name), str) for name in ("method", "dataset", "scenario"))
-    whole = words and isinstance(experiment.get("seed"), int) and isinstance(experiment.get("options"), dict)
-    seconds = all(finite(value) is not None for value in line["cpu"].values())
-    return whole and seconds and is_share(result.get("acc")) and isinstance(result.get("accuracy_matrix"), list)
 
 
 def versions(records: Iterable[Recorded]) -> str:

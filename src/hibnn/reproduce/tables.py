@@ -89,9 +89,9 @@ def table2(book: Book) -> Table:
     for scenario in ("task", "domain"):
         for method in ("vcl", "ibnn", "hibnn"):
             rows.append(row("difficulty", "difficulty", scenario, method, difficulty_cell(book, method, scenario)))
-        rows.append(_variant("difficulty", scenario, "hibnn", no_stamps(book, scenario), "HIBNN, no stamps"))
+        rows.append(variant("difficulty", scenario, "hibnn", no_stamps(book, scenario), "HIBNN, no stamps"))
         wide = book.cell("vcl", "difficulty", scenario, depth=2, width=200)
-        rows.append(_variant("difficulty", scenario, "vcl", wide, "VCL, width 200"))
+        rows.append(variant("difficulty", scenario, "vcl", wide, "VCL, width 200"))
     note = f"{COMMON} Two tasks of MNIST, two of Fashion-MNIST, two of CIFAR-10; two layers."
     return Table("Table 2: tasks of increasing difficulty", note, HEADER, tuple(rows), (5,))
 
@@ -126,7 +126,7 @@ def bscl(book: Book) -> Table:
 def width_study(book: Book) -> Table:
     """VCL at many widths beside the IBNN, on permuted MNIST."""
     place = ("permuted-mnist", "task")
-    rows = [_variant(*place, "vcl", book.cell("vcl", *place, width=width), f"VCL, width {width}") for width in STUDIED]
+    rows = [variant(*place, "vcl", book.cell("vcl", *place, width=width), f"VCL, width {width}") for width in STUDIED]
     rows.append(row("mnist", *place, "ibnn", book.cell("ibnn", *place)))
     return Table("VCL at many widths, and the IBNN", COMMON, HEADER, tuple(rows))
 
@@ -150,7 +150,8 @@ def task_accuracies(book: Book) -> Table:
         cells = {f"VCL, width {w}": book.cell("vcl", dataset, "task", width=w) for w in WIDTHS}
         for name, cell in ({"IBNN": book.cell("ibnn", dataset, "task")} | cells).items():
             last = [record.result["accuracy_matrix"][-1] for record in cell.records]
-            tasks = [mean_text([100 * value for value in values]) for values in zip(*last, strict=True)]
+            by_task = [[100 * value for value in values if value is not None] for values in zip(*last, strict=False)]
+            tasks = [mean_text(values, none="-") for values in by_task]
             none = "-" if tasks else "not run yet"
             shown = [*tasks, *[none] * TASKS][:TASKS]
             rows.append((place_title(dataset, "task"), name, *shown, str(cell.seeds), version_text(cell)))
@@ -207,26 +208,6 @@ def factorisation(found: Mapping[int, Bars]) -> Table:
     return Table("Matrix factorisation", note, header, tuple(rows))
 
 
-def time_stamps(book: Book) -> Table:
-    """The IBNN with and without time stamps."""
-    rows = []
-    for dataset in SPLITS:
-        for stamps, words in (("auto", "hard time stamps"), ("none", "no stamps")):
-            cell = book.cell("ibnn", dataset, "task", timestamps=stamps)
-            rows.append(_variant(dataset, "task", "ibnn", cell, f"IBNN, {words}"))
-    return Table("Time stamps of the IBNN", COMMON, HEADER, tuple(rows), (2, 4))
-
-
-def neighbours(book: Book) -> Table:
-    """Methods that the paper does not have, on split MNIST."""
-    rows = [
-        row("mnist", "split-mnist", scenario, method, book.cell(method, "split-mnist", scenario))
-        for scenario in SCENARIOS
-        for method in ("er", "agem", "derpp", "lwf", "mas")
-    ]
-    return Table("Methods of neighbouring libraries", COMMON, HEADER, tuple(rows), (5, 10))
-
-
 TABLES: dict[str, Callable[[Book], Table]] = {
     "table1": table1,
     "table2": table2,
@@ -237,10 +218,8 @@ TABLES: dict[str, Callable[[Book], Table]] = {
     "pruning": pruning,
     "training-time": training_time,
     "paper-regime": regimes,
-    "time-stamps": time_stamps,
-    "neighbours": neighbours,
 }
-"""Every table that is made of runs, by the name of its entry in the catalogue."""
+"""Every table of the paper that is made of runs, by the name of its entry in the catalogue."""
 MARKS = "differs"
 
 
@@ -258,7 +237,7 @@ def recorded_rows(table: Table) -> Iterable[tuple[str, ...]]:
     return (cells for cells in table.rows if cells[made_by] != "-")
 
 
-def _variant(dataset: str, scenario: str, method: str, cell: Cell, name: str) -> tuple[str, ...]:
+def variant(dataset: str, scenario: str, method: str, cell: Cell, name: str) -> tuple[str, ...]:
     """A row that the paper does not have."""
     rest = (neurons_text(cell), cpu_text(cell), version_text(cell), differences(method, dataset, scenario) or "-")
     return (place_title(dataset, scenario), name, "-", cell.text, str(cell.seeds), *rest)

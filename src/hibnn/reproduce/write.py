@@ -8,6 +8,7 @@ from hibnn.files.atomic import atomic_write
 from hibnn.report.tables.table import Table, markdown
 from hibnn.reproduce.bars import read_bars
 from hibnn.reproduce.cells import Book
+from hibnn.reproduce.further_tables import FURTHER_TABLES
 from hibnn.reproduce.records import Recorded, read_records
 from hibnn.reproduce.results import results
 from hibnn.reproduce.studies import pruned_cells
@@ -21,7 +22,9 @@ def write_tables(records: Path, out: Path, quick: bool = False) -> Iterator[Path
     """Write a page for every table of which anything is recorded, and RESULTS.md; yields what was written."""
     known, bars = read_records(records), read_bars(records)
     book = Book(known.values(), QUICK if quick else ())
-    made = {name: make(book) for name, make in TABLES.items()} | {"factorisation": factorisation(bars)}
+    made = {name: make(book) for name, make in (TABLES | FURTHER_TABLES).items()} | {
+        "factorisation": factorisation(bars)
+    }
     for name, table in made.items():
         if any(recorded_rows(table)):
             yield _written(out / "tables" / f"{name}.md", page(table))
@@ -34,12 +37,12 @@ def page(table: Table) -> str:
     return markdown(table) + (f"\n{notes}\n" if notes else "")
 
 
-def write_figures(records: Path, out: Path) -> Iterator[Path]:
+def write_figures(records: Path, out: Path, quick: bool = False) -> Iterator[Path]:
     """Draw every figure of which anything is recorded; yields what was written."""
     from hibnn.report.gallery import draw_all
     from hibnn.report.style import save_figure
 
-    book = Book(read_records(records).values())
+    book = Book(read_records(records).values(), QUICK if quick else ())
     for names, select in FIGURES:
         runs = [record.as_run() for record in select(book)]
         for drawing in draw_all(runs, names) if runs else ():

@@ -33,7 +33,8 @@ class EvaluationProtocol:
     density_power: float = DensityOptions.power
     """a density sees every input raised to this power; 4 suits bright signs on a noisy ground"""
     density_standardise: bool = DensityOptions.standardise
-    """bring every example to mean 0 and deviation 1 before its density; for images"""
+    """whether every example is brought to mean 0 and deviation 1 before its density, as suits images;
+    --no-density-standardise leaves it as it is"""
     density_of: Of = "inputs"
     """densities of inputs, or of the network's last hidden layer, which goes on changing as later tasks are learned"""
     heads: Heads = "auto"

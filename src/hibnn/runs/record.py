@@ -131,7 +131,7 @@ class RunRecord:
         """How a finished run was judged besides its own result; files that make no sense are passed over."""
         paths = sorted(self.folder.glob("*.json")) if self.finished else []
         found = [_object(path)[0] for path in paths if READ_OUT.fullmatch(path.name)]
-        return tuple(content for content in found if "scenario" in content and not _flaw_of_read_out(content))
+        return tuple(content for content in found if "scenario" in content and not flaw_of_numbers(content))
 
     @cached_property
     def environment(self) -> dict[str, Any]:
@@ -186,7 +186,7 @@ def read_record(folder: Path, present: Collection[str] = FILES) -> RunRecord | N
     if not any((result, status, "method" in config, *flaws)):
         return None
     flaw = (
-        "; ".join(filter(None, flaws)) or _flaw_of_config(config) or (_flaw_of_result(result, config) if result else "")
+        "; ".join(filter(None, flaws)) or _flaw_of_config(config) or (_flaw_of_both(result, config) if result else "")
     )
     said, message = (Status.DAMAGED, flaw) if flaw else _said(result, status)
     config = {name: value for name, value in config.items() if _fits(name, value)}
@@ -243,11 +243,16 @@ def _fits(name: str, value: Any) -> bool:
     return isinstance(value, KINDS.get(name, object)) and not (name == "seed" and isinstance(value, bool))
 
 
-def _flaw_of_result(result: dict[str, Any], config: dict[str, Any]) -> str:
-    matrix = result.get("accuracy_matrix")
+def _flaw_of_both(result: dict[str, Any], config: dict[str, Any]) -> str:
     if result.get("experiment") != config.get("experiment"):
         return "result.json belongs to another experiment than config.json"
-    if flaw := _flaw_of_read_out(result):
+    return flaw_of_result(result)
+
+
+def flaw_of_result(result: dict[str, Any]) -> str:
+    """What is wrong with the numbers of a result that readers rely on; nothing if they are good."""
+    matrix = result.get("accuracy_matrix")
+    if flaw := flaw_of_numbers(result):
         return flaw
     if not matrix or not _is_table(matrix) or any(len(row) != len(matrix) for row in matrix):
         return "result.json has no square accuracy matrix"
@@ -256,7 +261,7 @@ def _flaw_of_result(result: dict[str, Any], config: dict[str, Any]) -> str:
     return ""
 
 
-def _flaw_of_read_out(result: dict[str, Any]) -> str:
+def flaw_of_numbers(result: dict[str, Any]) -> str:
     """What is wrong with numbers that results and read-outs share."""
     if not is_share(result.get("acc")):
         return "result.json has no accuracy between 0 and 1"

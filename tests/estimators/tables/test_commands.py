@@ -19,6 +19,7 @@ from hibnn.errors import UserError
 from hibnn.estimators import load_model
 from hibnn.estimators.tables.reading import TableFile, rows_in_memory
 from hibnn.estimators.tables.table_model import teach
+from hibnn.estimators.tables.writing import harmless
 
 QUICK = ["--epochs", "3", "--quiet"]
 
@@ -60,6 +61,8 @@ def test_two_files_are_learned_in_turn_and_a_third_is_answered(model, tmp_path, 
     assert all(0.5 <= float(row["probability"]) <= 1 for row in rows)
     inspect.main([str(model), "--json", "--picture", str(tmp_path / "neurons.png")])
     description = json.loads(capsys.readouterr().out)
+    scores = [task.pop("scores") for task in description["tasks"]]
+    assert [[score["rows"] for score in own] for own in scores] == [[108]]  # February, before it was learned
     assert description["tasks"] == [{"name": "task-1", "classes": ["no", "yes"], "rows": 216, "experiences": 2}]
     assert description["held_out"]["held_out"] == 12
     assert 0 <= description["held_out"]["calibration_error"] <= 1
@@ -134,7 +137,7 @@ def test_the_kinds_of_files_say_the_same(january, model, tmp_path):
     other = tmp_path / "other.hibnn"
     fit.main([str(tmp_path / "january.parquet"), "--target", "churned", "--model", str(other), *QUICK])
     first, second = load_model(model), load_model(other)
-    x = np.zeros((1, first.n_features_in_))
+    x = np.zeros((1, len(first.encoder_.names)))
     assert np.array_equal(first.predict_proba(x), second.predict_proba(x))
 
 
@@ -278,4 +281,19 @@ def test_labels_that_a_spreadsheet_would_compute_get_a_quote_unless_raw(words, q
 
 
 def test_numbers_get_no_quote():
-    assert [predict.harmless(cell) for cell in (-1.5, "-7", "+1e3", "a-b")] == [-1.5, "-7", "+1e3", "a-b"]
+    assert [harmless(cell) for cell in (-1.5, "-7", "+1e3", "a-b")] == [-1.5, "-7", "+1e3", "a-b"]
+
+
+def test_a_file_that_looks_different_gets_a_sentence_unless_drift_is_off(tmp_path, capsys):
+    random = np.random.default_rng(0)
+    for month in range(3):
+        x = random.normal(size=(150, 2))
+        labels = np.where((x[:, 0] > 0) ^ (month == 2), "yes", "no")
+        rows = [f"{a},{b},{label}" for (a, b), label in zip(x, labels, strict=True)]
+        (tmp_path / f"{month}.csv").write_text("a,b,y\n" + "\n".join(rows) + "\n")
+    files = [str(tmp_path / f"{month}.csv") for month in range(3)]
+    sentence = "2.csv looks different: "
+    for words, said in (((), True), (("--drift", "off"), False)):
+        path = tmp_path / f"model{len(words)}.hibnn"
+        fit.main([*files, "--model", str(path), "--target", "y", "--epochs", "12", *words])
+        assert (sentence in capsys.readouterr().err) is said

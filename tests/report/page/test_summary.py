@@ -16,32 +16,95 @@ def groups_of(folder):
     return in_order(group_by_setting(records, read_outs=True))
 
 
-def test_the_leaders_are_those_within_two_standard_errors_of_the_best(tmp_path):
-    for seed, (ours, near, far) in enumerate([(0.90, 0.895, 0.80), (0.92, 0.915, 0.82)]):
-        for method, acc in (("ibnn", ours), ("vcl", near), ("gem", far), ("joint", 0.94)):
-            fabricate(tmp_path / f"{method}{seed}", acc, method=method, seed=seed)
-    (win,) = wins(groups_of(tmp_path))
+def race(folder, **accuracies):
+    """The only comparison of runs of some methods, each with an accuracy for every seed."""
+    for method, values in accuracies.items():
+        for seed, acc in enumerate(values):
+            fabricate(folder / f"{method}{seed}", acc, method=method, seed=seed)
+    (win,) = wins(groups_of(folder))
+    return win
+
+
+def test_the_leaders_are_those_not_significantly_below_the_best(tmp_path):
+    win = race(
+        tmp_path,
+        ibnn=(0.90, 0.92, 0.91),
+        vcl=(0.895, 0.925, 0.90),
+        gem=(0.80, 0.82, 0.815),
+        joint=(0.94,),
+    )
     assert [one.method for one in win.leaders] == ["ibnn", "vcl"]
     assert [one.method for one in win.others] == ["gem"]
     assert [one.method for one in win.bounds] == ["joint"]
+    assert [standing.note for standing in win.ranking] == ["", "difference not significant, p = 0.53", ""]
     assert win.paper == "DEN 99.1"
 
 
+def test_several_rivals_are_corrected_for(tmp_path):
+    best, close = (0.90, 0.92, 0.91, 0.93), (0.88, 0.895, 0.905, 0.91)
+    assert [one.method for one in race(tmp_path / "one", ibnn=best, vcl=close).leaders] == ["ibnn"]
+    shifted = {name: [value - 0.001 * number for value in close] for number, name in enumerate(("vcl", "si", "ewc"))}
+    several = race(tmp_path / "four", ibnn=best, **shifted)
+    assert [one.method for one in several.leaders][:2] == ["ibnn", "vcl"]
+
+
+def test_one_seed_is_never_the_best_and_says_so(tmp_path):
+    win = race(tmp_path / "some", ibnn=(0.90, 0.92), vcl=(0.99,), gem=(0.5,))
+    assert [one.method for one in win.leaders] == ["ibnn"]
+    assert [(one.rival.method, one.note) for one in win.ranking] == [
+        ("vcl", "one seed"),
+        ("ibnn", ""),
+        ("gem", "one seed"),
+    ]
+    alone = race(tmp_path / "all", ibnn=(0.90,), vcl=(0.99,))
+    assert alone.leaders == ()
+    assert headline(groups_of(tmp_path / "all"))[0] == "1 comparison rests on one seed and cannot be decided."
+
+
+def test_the_best_has_as_many_seeds_as_its_rivals(tmp_path):
+    win = race(tmp_path, ibnn=(0.90, 0.91, 0.92), vcl=(0.95, 0.96), gem=(0.99, 0.91))
+    assert [(one.rival.method, one.leads) for one in win.ranking] == [("vcl", False), ("gem", True), ("ibnn", True)]
+    assert win.ranking[0].note == "2 of 3 seeds, above the best"
+    assert win.ranking[1].note.startswith("2 of 3 seeds, difference not significant")
+
+
 @pytest.mark.parametrize(("acc", "expected"), [(0.88, "below"), (0.953, "level"), (0.999, "above")])
-def test_a_verdict_compares_with_two_standard_errors_of_the_paper(tmp_path, acc, expected):
-    fabricate(tmp_path, acc)
+def test_a_verdict_is_welchs_test_against_the_papers_five_seeds(tmp_path, acc, expected):
+    for seed, spread in enumerate((-0.001, 0.0, 0.001)):
+        fabricate(tmp_path / str(seed), acc + spread, seed=seed)
     (ours,) = contenders(groups_of(tmp_path))
-    assert verdict(ours, {"mean": "95.3", "standard error": "2.0"}) == expected
+    assert verdict(ours, {"mean": "95.3", "standard error": "1.0"}) == expected
     assert verdict(ours, None) is None
+    # t = 4.2 / 2.0 of four degrees: two standard errors, and yet p = 0.1
+    assert verdict(ours, {"mean": f"{100 * acc + 4.2:.2f}", "standard error": "2.0"}) is Verdict.LEVEL
 
 
-def test_a_range_over_widths_is_level_inside_and_ours_is_its_median(tmp_path):
-    for width, acc in ((10, 0.5), (50, 0.7), (100, 0.8)):
-        fabricate(tmp_path / str(width), acc, method="ewc", width=width)
+def test_one_seed_has_no_verdict(tmp_path):
+    fabricate(tmp_path, 0.5)
     (ours,) = contenders(groups_of(tmp_path))
-    assert ours.text == "70.00 (80.00, 50.00)"
+    assert verdict(ours, {"mean": "95.3", "standard error": "2.0"}) is Verdict.UNDECIDED
+    assert verdict(ours, {"median": "90", "maximum": "95", "minimum": "70"}) is Verdict.UNDECIDED
+
+
+def test_a_range_over_widths_is_level_within_the_error_of_our_median(tmp_path):
+    for width, acc in ((10, 0.5), (50, 0.7), (100, 0.8)):
+        for seed, spread in enumerate((-0.001, 0.001)):
+            fabricate(tmp_path / f"{width}-{seed}", acc + spread, method="ewc", width=width, seed=seed)
+    (ours,) = contenders(groups_of(tmp_path))
+    assert ours.text == "70.00 ± 0.10 (80.00, 50.00)"
     assert verdict(ours, {"median": "90", "maximum": "95", "minimum": "70"}) is Verdict.LEVEL
-    assert verdict(ours, {"median": "90", "maximum": "95", "minimum": "70.1"}) is Verdict.BELOW
+    assert verdict(ours, {"median": "90", "maximum": "95", "minimum": "71.2"}) is Verdict.LEVEL
+    assert verdict(ours, {"median": "90", "maximum": "95", "minimum": "71.4"}) is Verdict.BELOW
+    assert verdict(ours, {"median": "60", "maximum": "68.6", "minimum": "50"}) is Verdict.ABOVE
+
+
+def test_the_error_over_widths_is_that_of_each_seeds_median(tmp_path):
+    for width, accs in ((10, (0.1, 0.1)), (50, (0.6, 0.9)), (100, (0.8, 0.8)), (400, (0.99, 0.99, 0.5))):
+        for seed, acc in enumerate(accs):
+            fabricate(tmp_path / f"{width}-{seed}", acc, method="ewc", width=width, seed=seed)
+    (ours,) = contenders(groups_of(tmp_path))
+    assert ours.by_seed == {0: pytest.approx(70), 1: pytest.approx(85)}
+    assert ours.text == "77.50 ± 7.50 (82.67, 10.00)"
 
 
 def test_a_table_of_the_paper_keeps_the_cells_that_were_not_run(tmp_path):
@@ -64,8 +127,8 @@ def test_validation_runs_are_neither_ranked_nor_compared(tmp_path):
 def test_the_headline_counts_wins_and_verdicts(tmp_path):
     fabricate(small_study(tmp_path) / "other-table", 0.9, dataset="difficulty")
     first, second = headline(groups_of(tmp_path))
-    assert first == "Best, or level with the best, of 1 comparison: IBNN in 1."
-    assert second == "Of 4 numbers that the paper has too, ours are: 1 above, 1 level, 2 below."
+    assert first == "Best, or not significantly below the best, of 1 comparison: IBNN in 1."
+    assert second == "Of 4 numbers that the paper has too, ours are: 1 level, 2 below, 1 from one seed."
 
 
 def test_several_settings_of_one_method_compete_under_their_own_names(tmp_path):

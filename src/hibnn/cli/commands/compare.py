@@ -9,7 +9,7 @@ import tyro
 from hibnn.cli.arguments import parse
 from hibnn.cli.commands.runs import read_runs
 from hibnn.errors import UserError, unknown
-from hibnn.evaluation.significance import compare, sentence
+from hibnn.evaluation.significance import Comparison, compare, holm, sentence
 from hibnn.runs.groups import Group, group_by_setting, tell_apart
 from hibnn.runs.record import METRICS, SHARES, RunRecord
 from hibnn.runs.select import select
@@ -21,7 +21,7 @@ UNUSUAL = ("tasks", "evaluate_on")
 
 @dataclass(frozen=True)
 class CompareArguments:
-    """Compare two methods seed by seed, wherever both have run; a paired permutation test."""
+    """Compare two methods wherever both have run: a t-test, paired over the seeds they share."""
 
     first: tyro.conf.Positional[str]
     """a method, or filters as for 'hibnn runs' in quotes: 'vcl width=50'"""
@@ -45,9 +45,11 @@ def main(arguments: list[str]) -> int:
     shared = [key for key in cells[0] if key in cells[1]]
     if not shared:
         raise UserError(f"{parsed.first} and {parsed.second} have no data set and scenario in common in {parsed.root}.")
-    for key in shared:
-        first, second = (cell[key].by_seed(parsed.metric) for cell in cells)
-        print(visible(f"{' '.join(key)}: {_sentence(parsed, first, second)}"))
+    found = [_compare(*(cell[key].by_seed(parsed.metric) for cell in cells)) for key in shared]
+    corrected = holm([None if comparison is None else comparison.p for comparison in found])
+    for key, comparison, p in zip(shared, found, corrected, strict=True):
+        words = _sentence(parsed, comparison, p if len(shared) > 1 else None)
+        print(visible(f"{' '.join(key)}: {words}"))
     return 0
 
 
@@ -68,8 +70,12 @@ def _cells(records: Iterable[RunRecord], words: str) -> dict[tuple[str, ...], Gr
     return {key: group for key, (group,) in cells.items()}
 
 
-def _sentence(parsed: CompareArguments, first: dict[int, float], second: dict[int, float]) -> str:
-    if not first.keys() & second.keys():
-        return "no seed in common."
+def _compare(first: dict[int, float], second: dict[int, float]) -> Comparison | None:
+    return compare(first, second) if first and second else None
+
+
+def _sentence(parsed: CompareArguments, comparison: Comparison | None, corrected: float | None) -> str:
+    if comparison is None:
+        return f"no {parsed.metric} of one of them."
     scale, unit = (100.0, " points") if parsed.metric in SHARES else (1.0, "")
-    return sentence(parsed.first, parsed.second, compare(first, second), unit, scale)
+    return sentence(parsed.first, parsed.second, comparison, unit, scale, corrected)

@@ -1,11 +1,11 @@
-"""`hibnn fit`: teach a model one more file of one's own, and write it back."""
+"""`hibnn fit`: teach a model one file of one's own after another, and write it back after each."""
 
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import torch
 import tyro
@@ -15,9 +15,12 @@ from rich.console import Console
 from hibnn.cli.arguments import parse
 from hibnn.errors import UserError
 from hibnn.estimators import ContinualClassifier, ContinualRegressor
-from hibnn.estimators.tables.encoding import Unknown
-from hibnn.estimators.tables.reading import rows_in_memory
-from hibnn.estimators.tables.table_model import TableModel, begin, teach
+from hibnn.estimators.drift import Drift
+from hibnn.estimators.model import task_named
+from hibnn.estimators.tables.columns import Unknown
+from hibnn.estimators.tables.dialect import Dialect, check_separator, find_dialect
+from hibnn.estimators.tables.reading import TableFile, kind_of, rows_in_memory
+from hibnn.estimators.tables.table_model import TableModel, begin, digest_of, teach
 from hibnn.files.atomic import check_output
 from hibnn.runs.folder import check_no_file_of_runs
 from hibnn.tasks import TaskInferenceName
@@ -29,10 +32,10 @@ PATIENCE = 2.0
 
 @dataclass(frozen=True, kw_only=True)
 class FitArguments:
-    """Teach a model one more file: .csv, .parquet or .npz. A model that does not exist is begun."""
+    """Teach a model one file after another: .csv, .csv.gz, .parquet or .npz. A model that does not exist is begun."""
 
-    file: tyro.conf.Positional[Path]
-    """the data, with a header"""
+    files: tyro.conf.Positional[tuple[Path, ...]]
+    """the data, with a header; several files are learned in this order, and the model is written after each"""
     model: Path
     """the model's file; left as it was if anything goes wrong"""
     target: str | None = None
@@ -47,6 +50,16 @@ class FitArguments:
     """a column to leave out; may be repeated (new models only)"""
     unknown: Unknown = "refuse"
     """what to do with a category that the first file did not have: refuse the file, or ignore the category"""
+    separator: str | None = None
+    """what stands between the columns of a CSV file, such as ';' or tab; by default found in its first lines"""
+    decimal: Literal[".", ","] | None = None
+    """what stands before the decimals in a CSV file; by default found in its first lines"""
+    skip_learned: bool = False
+    """leave out files that the model has learned already, as after a command that was interrupted; by default they are
+    learned once more, with a warning"""
+    drift: Drift = "follow"
+    """follow: where a file looks different, held-out rows say how much of what was learned before still counts; off:
+    all of it counts, whatever comes"""
     epochs: int | None = None
     """passes over each experience; by default chosen from its size"""
     task_inference: TaskInferenceName | None = None
@@ -58,25 +71,58 @@ class FitArguments:
     seed: int | None = None
     """of a new model; 0 unless given"""
     quiet: bool = False
+    """say nothing unless something is wrong"""
 
 
 def main(arguments: list[str]) -> int:
-    """Learn, judge on rows held out, write the model."""
+    """Learn, judge on rows held out, write the model, for each file."""
     parsed = parse(FitArguments, "fit", arguments)
-    check_output(parsed.model, parsed.file)
+    if not parsed.files:
+        raise UserError("fit needs a file to learn from.")
+    check_output(parsed.model, *parsed.files)
     check_no_file_of_runs(parsed.model, ())
     if parsed.rows_at_once is not None and parsed.rows_at_once < 20:
         raise UserError(f"rows-at-once must be at least 20, not {parsed.rows_at_once}.")
+    separator = check_separator(parsed.separator)
     torch.set_num_threads(1)
     with model_lock(parsed.model):
-        model = known_model(parsed) if parsed.model.exists() else new_model(parsed)
-        rows = parsed.rows_at_once or rows_in_memory(len(model.encoder.names))
-        model.estimator.set_params(epochs=parsed.epochs, verbose=not parsed.quiet)
-        taught = teach(model, parsed.file, parsed.task, parsed.unknown, rows)
-        taught.save(parsed.model)
+        model = known_model(parsed) if parsed.model.exists() else None
+        for path in parsed.files:
+            csv = kind_of(path) == "csv"
+            model = learn_file(model, path, find_dialect(path, separator, parsed.decimal) if csv else None, parsed)
+    return 0
+
+
+def learn_file(model: TableModel | None, path: Path, dialect: Dialect | None, parsed: FitArguments) -> TableModel:
+    """The model after one more file, which is written; a model that is none yet is begun."""
+    if model is None:
+        model = new_model(parsed, TableFile(path, dialect=dialect))
+        for remark in model.encoder.remarks_:
+            say(parsed, f"{path}: {remark}")
+    file = model.file(path, dialect)
+    for remark in model.remarks(file):
+        say(parsed, remark)
+    # after its header was read: what is no table may be of any length
+    if model.learned and (before := model.learned.get(digest_of(path))) is not None:
+        if parsed.skip_learned:
+            say(parsed, f"{path} was learned already (as {before}) and is skipped.")
+            return model
+        say(parsed, f"{path} was learned already (as {before}): its rows count twice now.")
+    rows = parsed.rows_at_once or rows_in_memory(len(model.encoder.names))
+    model.estimator.set_params(epochs=parsed.epochs, drift=parsed.drift, verbose=not parsed.quiet)
+    taught = teach(model, file, task_named(getattr(model.estimator, "tasks_", []), parsed.task), parsed.unknown, rows)
+    taught.save(parsed.model)
+    if "change" in taught.judged:
+        say(parsed, taught.judged["change"])
     if not parsed.quiet:
         Console(stderr=True).print(visible(summary(taught, parsed.model)), highlight=False, markup=False)
-    return 0
+    return taught
+
+
+def say(parsed: FitArguments, sentence: str) -> None:
+    """A sentence for the user, unless all shall be quiet."""
+    if not parsed.quiet:
+        print(visible(f"hibnn: {sentence}"), file=sys.stderr)
 
 
 @contextmanager
@@ -103,17 +149,18 @@ def model_lock(path: Path) -> Iterator[None]:
 def known_model(parsed: FitArguments) -> TableModel:
     """The model that exists, if the words on the command line do not contradict it."""
     model = TableModel.load(parsed.model)
-    if parsed.target not in (None, model.encoder.target):
-        raise UserError(
-            f"{parsed.model} predicts {model.encoder.target!r}, not {parsed.target!r}: use another --model."
-        )
+    if model.target is None and parsed.target is None:
+        raise UserError(f"{parsed.model} does not know what its target is called: name the column with --target.")
+    if parsed.target not in (None, model.target) and model.target is not None:
+        raise UserError(f"{parsed.model} predicts {model.target!r}, not {parsed.target!r}: use another --model.")
+    model.estimator.target_ = model.target or str(parsed.target)
     begun = {"method": model.estimator.method, "task_inference": model.estimator.task_inference}
     for name, value in (begun | {"seed": model.estimator.random_state}).items():
         wanted = getattr(parsed, name)
         if wanted not in (None, value):
             words = f"{name.replace('_', ' ')} {value}" if name == "seed" else value
             raise UserError(f"{parsed.model} was begun with {words}, not {wanted}: use another --model.")
-    known = [name for name in parsed.drop if name in model.encoder.text + model.encoder.numbers]
+    known = [name for name in parsed.drop if name in model.encoder.used]
     if known:
         raise UserError(f"{parsed.model} was begun with the column {known[0]!r}, without --drop: use another --model.")
     if parsed.regression and not model.regression:
@@ -121,14 +168,14 @@ def known_model(parsed: FitArguments) -> TableModel:
     return model
 
 
-def new_model(parsed: FitArguments) -> TableModel:
+def new_model(parsed: FitArguments, file: TableFile) -> TableModel:
     """An untaught model as the command line describes it."""
     kind = ContinualRegressor if parsed.regression else ContinualClassifier
     task_inference, seed = parsed.task_inference or "density", parsed.seed or 0
     if not 0 <= seed < 2**32:
         raise UserError(f"a seed is a whole number from 0 to 2^32 - 1, not {seed}.")
     estimator = kind(parsed.method or "ibnn", task_inference=task_inference, random_state=seed)
-    return begin(parsed.file, parsed.target, parsed.drop, estimator)
+    return begin(file, parsed.target, parsed.drop, estimator)
 
 
 def summary(model: TableModel, path: Path) -> str:

@@ -62,7 +62,8 @@ def describe(path: Path) -> dict[str, Any]:
         "task_inference": model.inference.kind,
         "inference_parameters": model.inference.parameter_count(),
         "bytes": path.stat().st_size,
-        "target": notes.get("encoder", {}).get("target"),
+        "target": getattr(estimator, "target_", None),
+        "files": list(notes.get("learned", {}).values()),
         "held_out": notes.get("judged", {}),
     }
 

@@ -24,7 +24,7 @@ class MethodsArguments:
 
 def main(arguments: list[str]) -> int:
     """Print."""
-    parsed = parse(MethodsArguments, "methods", arguments, config=(tyro.conf.FlagCreatePairsOff,))
+    parsed = parse(MethodsArguments, "methods", arguments)
     if parsed.markdown:
         print(markdown(), end="")
         return 0

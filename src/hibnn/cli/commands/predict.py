@@ -1,10 +1,10 @@
 """`hibnn predict`: predictions for a file of one's own, with their uncertainty."""
 
-import csv
+import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
@@ -14,27 +14,40 @@ from torch import Tensor
 from hibnn.cli.arguments import parse
 from hibnn.errors import UserError
 from hibnn.estimators import ContinualRegressor
-from hibnn.estimators.tables.encoding import Unknown
-from hibnn.estimators.tables.reading import rows_in_memory
+from hibnn.estimators.model import TaskName, task_named
+from hibnn.estimators.tables.columns import Unknown
+from hibnn.estimators.tables.dialect import check_separator, find_dialect
+from hibnn.estimators.tables.reading import KEPT, TableFile, kind_of, rows_in_memory
+from hibnn.estimators.tables.scores import Accuracy, Determination
 from hibnn.estimators.tables.table_model import TableModel
-from hibnn.files.atomic import atomic_write, check_output
+from hibnn.estimators.tables.writing import output_kind, write_pieces
+from hibnn.files.atomic import check_output
 from hibnn.runs.folder import check_no_file_of_runs
+from hibnn.visible import visible
 
 
 @dataclass(frozen=True, kw_only=True)
 class PredictArguments:
-    """Predict for every row of a .csv, .parquet or .npz file."""
+    """Predict for every row of a .csv, .csv.gz, .parquet or .npz file; scores are printed if it holds the target."""
 
     file: tyro.conf.Positional[Path]
     """the data; the target column may be missing"""
     model: Path
-    """what 'hibnn fit' wrote"""
+    """what 'hibnn fit' or an estimator's save wrote"""
     out: Annotated[Path, tyro.conf.arg(aliases=["-o"])]
-    """CSV file for the predictions, one a row and in the same order"""
+    """file for the predictions (.csv, .csv.gz or .parquet), one a row and in the same order"""
     task: str | None = None
     """the task the rows belong to; by default inferred for each row"""
-    unknown: Unknown = "refuse"
-    """what to do with a category that the first file did not have"""
+    probabilities: bool = False
+    """add a column for the probability of every class"""
+    keep: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = ()
+    """a column of the file to write before the predictions, such as an identifier; may be repeated"""
+    unknown: Unknown | None = None
+    """what to do with a category that the first file did not have; by default refuse the file"""
+    separator: str | None = None
+    """what stands between the columns of a CSV file, such as ';' or tab; by default found in its first lines"""
+    decimal: Literal[".", ","] | None = None
+    """what stands before the decimals in a CSV file; by default found in its first lines"""
     ood: float | None = None
     """add a column that says which rows belong to none of the tasks, if this share of own rows may be refused"""
     rows_at_once: int | None = None
@@ -50,61 +63,87 @@ def main(arguments: list[str]) -> int:
     check_no_file_of_runs(parsed.out, ())
     if parsed.rows_at_once is not None and parsed.rows_at_once < 1:
         raise UserError(f"rows-at-once must be positive, not {parsed.rows_at_once}.")
+    output_kind(parsed.out)
+    separator = check_separator(parsed.separator)
     torch.set_num_threads(1)
     model = TableModel.load(parsed.model)
-    with atomic_write(parsed.out) as temporary, temporary.open("w", newline="") as file:
-        writer = csv.writer(file)
-        number = -1
-        for number, (header, rows) in enumerate(predictions(model, parsed)):
-            if number == 0:
-                writer.writerow(header)
-            writer.writerows(rows if parsed.raw else (map(harmless, row) for row in rows))
-        if number < 0:
-            raise UserError(f"{parsed.file} has no rows.")
+    csv = kind_of(parsed.file) == "csv"
+    dialect = find_dialect(parsed.file, separator, parsed.decimal) if csv else None
+    file = replace(model.file(parsed.file, dialect), kept=parsed.keep)
+    scores = check_columns(model, file, parsed)
+    if scores is not None:
+        file = replace(file, kept=(*{*parsed.keep, model.target},))
+    for remark in model.remarks(file):
+        say(remark)
+    write_pieces(parsed.out, predictions(model, file, parsed, scores), parsed.raw)
+    if scores is not None and (sentence := scores.sentence()) is not None:
+        say(f"{sentence} of {parsed.file} that have {model.target!r}.")
     return 0
 
 
-def harmless(cell: Any) -> Any:
-    """A cell that no spreadsheet takes for a formula: a quote before words that begin like one, but not numbers."""
-    if not isinstance(cell, str) or not cell.startswith(("=", "+", "-", "@", "\t", "\r")):
-        return cell
-    try:
-        float(cell)
-    except ValueError:
-        return f"'{cell}"
-    return cell
+def say(sentence: str) -> None:
+    """A sentence for the user, apart from predictions that go down a pipe."""
+    print(visible(f"hibnn: {sentence}"), file=sys.stderr)
 
 
-def predictions(model: TableModel, parsed: PredictArguments) -> Iterator[tuple[list[str], Any]]:
-    """The header and the rows of the predictions, a bounded number of rows at a time."""
+def check_columns(model: TableModel, file: TableFile, parsed: PredictArguments) -> Accuracy | Determination | None:
+    """Refuse columns to keep that are not there; something to score with, if the target is."""
+    names = file.names
+    for name in parsed.keep:
+        if name not in names:
+            raise UserError(f"{parsed.file} has no column {name!r} to keep; it has {', '.join(names[:20])}.")
+    if parsed.probabilities and model.regression:
+        raise UserError(f"{parsed.model} predicts a number, which has no probabilities: leave out --probabilities.")
+    if model.target not in names:
+        return None
+    return Determination() if model.regression else Accuracy()
+
+
+def predictions(
+    model: TableModel, file: TableFile, parsed: PredictArguments, scores: Accuracy | Determination | None
+) -> Iterator[dict[str, Any]]:
+    """The columns of the answers, a bounded number of rows at a time."""
     at_once = parsed.rows_at_once or rows_in_memory(len(model.encoder.names))
-    for table in model.file(parsed.file).batches(at_once):
-        x = model.encoder.encode(table, parsed.unknown)
-        header, rows = predicted(model, x, parsed.task)
+    unknown, task = parsed.unknown or model.encoder.unknown, task_named(model.estimator.tasks_, parsed.task)
+    empty = True
+    for table in file.batches(at_once):
+        empty = False
+        x = model.encoder.encode(table, unknown)
+        answers = predicted(model, x, task, parsed.probabilities)
+        if scores is not None:
+            scores.add(table[f"{KEPT}{model.target}"], next(iter(answers.values())))
         if parsed.ood is not None:
-            ood = model.estimator.predict_ood(x, parsed.ood).tolist()
-            header, rows = [*header, "ood"], ([*row, flag] for row, flag in zip(rows, ood, strict=True))
-        yield header, rows
+            answers["ood"] = model.estimator.predict_ood(x, parsed.ood).tolist()
+        kept = {name: table[KEPT + name].to_pylist() for name in parsed.keep}
+        twice = [name for name in kept if name in answers]
+        if twice:
+            raise UserError(f"the answers have a column {twice[0]!r} of their own: rename the one to keep.")
+        yield kept | answers
+    if empty:
+        raise UserError(f"{parsed.file} has no rows.")
 
 
-def predicted(model: TableModel, x: np.ndarray, task: str | None) -> tuple[list[str], Any]:
-    """The header and the rows for some inputs."""
+def predicted(model: TableModel, x: np.ndarray, task: TaskName | None, probabilities: bool) -> dict[str, Any]:
+    """The columns of the answers for some inputs, the answer itself first."""
     estimator = model.estimator
     names = [task] if task is not None else estimator.tasks_
     if isinstance(estimator, ContinualRegressor):
         reals = estimator.predict_mixture(x, task)
-        deviations = [deviation.tolist() for deviation in reals.deviations]
-        columns = (reals.mean.tolist(), *deviations, likeliest(names, reals.tasks))
-        return ["prediction", "standard_deviation", "epistemic", "aleatoric", "task"], zip(*columns, strict=True)
+        total, epistemic, aleatoric = (deviation.tolist() for deviation in reals.deviations)
+        spread = {"standard_deviation": total, "epistemic": epistemic, "aleatoric": aleatoric}
+        return {"prediction": reals.mean.tolist(), **spread, "task": likeliest(names, reals.tasks)}
     mixture = estimator.predict_mixture(x, task)
-    columns = (
-        estimator.classes_[mixture.probabilities.argmax(1).numpy()],
-        mixture.probabilities.amax(1).tolist(),
-        mixture.entropy.tolist(),
-        mixture.epistemic.tolist(),
-        likeliest(names, mixture.tasks),
-    )
-    return ["label", "probability", "uncertainty", "epistemic", "task"], zip(*columns, strict=True)
+    answers: dict[str, Any] = {
+        "label": estimator.classes_[mixture.probabilities.argmax(1).numpy()].tolist(),
+        "probability": mixture.probabilities.amax(1).tolist(),
+        "uncertainty": mixture.entropy.tolist(),
+        "epistemic": mixture.epistemic.tolist(),
+        "task": likeliest(names, mixture.tasks),
+    }
+    if probabilities:
+        columns = mixture.probabilities.T.tolist()
+        answers |= {f"probability of {name}": column for name, column in zip(estimator.classes_, columns, strict=True)}
+    return answers
 
 
 def likeliest(names: Sequence[Any], tasks: Tensor) -> list[Any]:

@@ -61,8 +61,9 @@ def main(arguments: list[str]) -> int:
         code = running.list_all(parsed) if parsed.list else running.run_all(parsed)
     if not parsed.list:
         place = parsed.out if parsed.quick else parsed.paper
-        for path in write_tables(place / "records", place, quick=parsed.quick):
+        records = place / "records"
+        for path in write_tables(records, place, parsed.quick):
             print(visible(path))
-        for path in () if parsed.no_figures else write_figures(place / "records", place / "figures"):
+        for path in () if parsed.no_figures else write_figures(records, place / "figures", parsed.quick):
             print(visible(path))
     return code

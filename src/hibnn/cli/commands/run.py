@@ -28,7 +28,7 @@ from hibnn.runs.protocol import EvaluationProtocol
 from hibnn.runs.run import run
 from hibnn.sizes import format_bytes
 
-CONFIG = (tyro.conf.EnumChoicesFromValues, tyro.conf.FlagCreatePairsOff)
+CONFIG = (tyro.conf.EnumChoicesFromValues,)
 Device = Literal["cpu", "cuda", "mps"]
 PROTOCOL = ("scenario", *(field.name for field in fields(EvaluationProtocol)))
 
@@ -99,7 +99,7 @@ def main(arguments: list[str]) -> int:
 
 def parse(arguments: list[str], method: Method) -> Any:
     """The arguments of a run together with the options of its method, as one value."""
-    own = {"__doc__": f"hibnn run: {method.name}, {method.summary}.", "__post_init__": lambda self: None}
+    own = {"__doc__": title(method, _named(arguments, "--method") is not None), "__post_init__": lambda self: None}
     combined = dataclass(frozen=True, kw_only=True)(type("Arguments", (method.options, RunArguments), own))
     known = {field.name.replace("_", "-") for field in fields(combined)}
     own = sorted(field.name.replace("_", "-") for field in fields(method.options))
@@ -120,6 +120,15 @@ def parse(arguments: list[str], method: Method) -> Any:
     )
     missing = dict.fromkeys(("dataset", "scenario", "method"), tyro.MISSING)
     return parse_words(combined, "run", arguments, default=combined(**missing, **chosen), config=CONFIG)
+
+
+def title(method: Method, chosen: bool) -> str:
+    """What the help of `hibnn run` says it is about: with a method, about its options too."""
+    if chosen:
+        return f"Learn a benchmark with {method.name} ({method.summary}) and write the result."
+    return (
+        "Learn a benchmark with a method and write the result; with --method NAME this also lists the method's options."
+    )
 
 
 def _named(arguments: list[str], flag: str) -> str | None:

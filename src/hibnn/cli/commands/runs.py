@@ -51,7 +51,7 @@ class RunsArguments:
 
 def main(arguments: list[str]) -> int:
     """Print the runs."""
-    parsed = parse(RunsArguments, "runs", arguments, config=(tyro.conf.FlagCreatePairsOff,))
+    parsed = parse(RunsArguments, "runs", arguments)
     if parsed.metric not in METRICS:
         raise unknown("metric", parsed.metric, METRICS)
     found = select(read_runs(parsed.root), parsed.filters)

@@ -34,7 +34,7 @@ class ShowArguments:
 
 def main(arguments: list[str]) -> int:
     """Print a run."""
-    parsed = parse(ShowArguments, "show", arguments, config=(tyro.conf.FlagCreatePairsOff,))
+    parsed = parse(ShowArguments, "show", arguments)
     folder = find_run(parsed.run, parsed.root)
     record = read_record(folder)
     if record is None:

@@ -38,7 +38,7 @@ class SweepArguments:
 
 def main(arguments: list[str]) -> int:
     """Run, show progress, and end with code 1 if a run failed."""
-    parsed = parse(SweepArguments, "sweep", arguments, config=(tyro.conf.FlagCreatePairsOff,))
+    parsed = parse(SweepArguments, "sweep", arguments)
     check_positive(parsed, "workers")
     if parsed.address is not None and parsed.engine != "dask":
         raise UserError("--address is that of a Dask scheduler: add --engine dask.")

@@ -1,11 +1,12 @@
 """The data sets that hibnn knows, by name: one module each, which says where it comes from and how it is decoded."""
 
 from hibnn.datasets.recipe import Recipe
-from hibnn.datasets.recipes import cifar10, digits, fashion_mnist, mnist, mnist_variants
+from hibnn.datasets.recipes import cifar10, cifar10_features, digits, fashion_mnist, mnist, mnist_variants
 from hibnn.errors import unknown
 
 _VARIANTS = (mnist_variants.NOISE, mnist_variants.IMAGES)
-_KNOWN = (digits.RECIPE, mnist.RECIPE, fashion_mnist.RECIPE, cifar10.RECIPE, *_VARIANTS)
+_PHOTOGRAPHS = (cifar10.RECIPE, cifar10_features.RECIPE)
+_KNOWN = (digits.RECIPE, mnist.RECIPE, fashion_mnist.RECIPE, *_PHOTOGRAPHS, *_VARIANTS)
 RECIPES = {recipe.name: recipe for recipe in _KNOWN}
 
 

@@ -1,199 +1,218 @@
-"""From a table's columns to numbers, by rules learned on the first file and kept with the model.
+"""`TableEncoder`: from a table's columns to numbers, by rules learned on the first table and kept with the model.
 
-A column of numbers has its missing values filled with its mean, and a second column says where, if any were missing.
-A column of words becomes a column of zeros and ones for each word; a missing word is none of them. A word that the
-first file did not have is refused, or with `ignore` treated as missing. Columns that never change are kept: a later
-file may change them. A column without any value, or of dates, is refused.
-
-`Encoder.learn` makes the rules in one pass over the first file; the model stores them as JSON with its parameters.
+Columns of numbers, truth values, words and dates are understood (`columns` says what becomes of each); identifiers are
+left out (`learning`). Columns that never change are kept: a later table may change them. The estimators have one as
+`encoder_` if their first inputs had named columns, the command line learns it in one pass over the first file, and the
+model's file stores it as JSON.
 """
 
+import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from dataclasses import asdict
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from hibnn.checking import check_fields, checked
-from hibnn.errors import UserError
-from hibnn.estimators.scaling import LARGEST
+from hibnn.errors import UserError, unknown, value_errors
+from hibnn.estimators.tables.columns import Column, Unknown
+from hibnn.estimators.tables.frames import as_table
+from hibnn.estimators.tables.learning import ColumnStatistics, ambiguous, count_column, describe
 
 MOST_COLUMNS = 5000
 """Encoded columns; the first layer has a distribution of weights for each."""
-MOST_WORDS = 1000
-"""A column with more is a name or an identifier, of which nothing can be learned."""
-Unknown = Literal["refuse", "ignore"]
-"""What to do with a word that the first file did not have."""
+POLICIES = ("refuse", "ignore")
 
 
-@dataclass(frozen=True)
-class Column:
-    """How one column is encoded: `words` is None for numbers, `mean` fills gaps, `indicator` adds a column for them."""
+class TableEncoder(TransformerMixin, BaseEstimator):
+    """Tables of numbers, truth values, words and dates, with gaps, as numbers.
 
-    name: str
-    mean: float = 0.0
-    indicator: bool = False
-    words: tuple[str, ...] | None = None
+    It takes pandas and polars data frames, Arrow tables, dictionaries of columns and arrays, and may stand in a
+    pipeline. Rules are learned once: `partial_fit` learns them from the first table and checks later ones against them,
+    because the network behind it has as many inputs as the first table asked for.
 
-    @property
-    def names(self) -> list[str]:
+    Parameters
+    ----------
+    unknown : {"refuse", "ignore"}
+        What to do with a word that the first table did not have, or a date that is none: raise, or treat it as missing.
+    drop : sequence of str
+        Columns to leave out.
+
+    Attributes
+    ----------
+    columns_ : the rule for each column that is used.
+    left_out_ : names of columns that are dropped, or hold a different word in nearly each row.
+    remarks_ : sentences about what was found.
+    """
+
+    columns_: tuple[Column, ...]
+    left_out_: tuple[str, ...]
+    remarks_: tuple[str, ...]
+    feature_names_in_: NDArray[Any]
+    n_features_in_: int
+
+    def __init__(self, *, unknown: Unknown = "refuse", drop: Sequence[str] = ()) -> None:
+        self.unknown: Unknown = unknown
+        self.drop = drop
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the rules of a table; a warning names the columns that are left out."""
+        with value_errors():
+            table = as_table(X)
+            for name in self.drop:
+                if name not in table.column_names:
+                    raise UserError(f"the table has no column {name!r} to drop.")
+            self.learn([table])
+        for remark in self.remarks_:
+            warnings.warn(remark, stacklevel=2)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the rules if there are none yet, otherwise check that a table can be encoded by them."""
+        if not self.__sklearn_is_fitted__():
+            return self.fit(X, y)
+        self.transform(X)
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """The rows as numbers; columns are found by name, in any order, and those that are not known are ignored."""
+        check_is_fitted(self)
+        with value_errors():
+            table = as_table(X, self.feature_names_in_.tolist())
+            encoded = self.encode(table, self.unknown)
+            extra = self.extra_columns(table.column_names)
+            if extra:
+                warnings.warn(f"the table has columns that the model does not know: {listed(extra)}.", stacklevel=2)
+            return encoded
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """The names of the encoded columns."""
-        if self.words is not None:
-            return [f"{self.name}={word}" for word in self.words]
-        return [self.name, *([f"{self.name} is missing"] if self.indicator else [])]
+        check_is_fitted(self)
+        return np.array(self.names, dtype=object)
 
-
-@dataclass
-class ColumnStatistics:
-    """What one pass over a file finds out about a column: the sum and count of its numbers, gaps, words."""
-
-    total: float = 0.0
-    count: int = 0
-    missing: int = 0
-    words: set[str] = field(default_factory=set)
-    text: bool = False
-
-
-@dataclass(frozen=True)
-class Encoder:
-    """The columns of a table, in the model's order, and the target."""
-
-    target: str
-    columns: tuple[Column, ...]
-
-    @classmethod
-    def learn(cls, tables: Iterable[Any], target: str, dropped: Sequence[str] = ()) -> "Encoder":
-        """Means, words and missing values of every column but the target."""
+    def learn(self, tables: Iterable[Any]) -> Self:
+        """The rules from the pieces of an Arrow table, which need not fit into memory together."""
+        check_policy(self.unknown)
         found: dict[str, ColumnStatistics] = {}
         for table in tables:
             for name in table.column_names:
-                if name != target and name not in dropped:
-                    count_column(found.setdefault(name, ColumnStatistics()), name, table[name])
-        if not found:
+                statistics = found.setdefault(name, ColumnStatistics())
+                if name not in self.drop:
+                    count_column(statistics, name, table[name])
+        rules = {name: describe(name, statistics) for name, statistics in found.items() if name not in self.drop}
+        if not any(rules.values()):
             raise UserError("the table has no column besides the target to learn from, or no rows.")
-        encoder = cls(target, tuple(describe(name, statistics) for name, statistics in found.items()))
-        encoder.check_width()
-        return encoder
+        names = [name for name, rule in rules.items() if rule is None]
+        mixed = [name for name in rules if ambiguous(found[name])]
+        remarks = [f"column {name!r} has a different word in nearly each row and is left out." for name in names]
+        remarks += [f"the dates of column {name!r} are read as day/month/year." for name in mixed]
+        self._become([rule for rule in rules.values() if rule], [*self.drop, *names], [*found], remarks)
+        self.check_width()
+        return self
+
+    def _become(
+        self, columns: Iterable[Column], left_out: Iterable[str], seen: Sequence[str], remarks: Iterable[str] = ()
+    ) -> None:
+        self.columns_, self.left_out_, self.remarks_ = tuple(columns), tuple(left_out), tuple(remarks)
+        self.feature_names_in_ = np.array(seen, dtype=object)
+        self.n_features_in_ = len(seen)
 
     def check_width(self) -> None:
         """Refuse more encoded columns than fit into memory, with the column to leave out first."""
         if len(self.names) > MOST_COLUMNS:
-            widest = max(self.columns, key=lambda column: len(column.names))
+            widest = max(self.columns_, key=lambda column: len(column.names))
             raise UserError(
                 f"the columns become {len(self.names)} numbers a row, and {MOST_COLUMNS} is the most: leave some out, "
                 f"such as {widest.name!r}, which becomes {len(widest.names)} (--drop {widest.name})."
             )
 
     @property
+    def names(self) -> list[str]:
+        """The names of all encoded columns, the inputs of the network."""
+        return [name for column in self.columns_ for name in column.names]
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """The columns that are needed."""
+        return tuple(column.name for column in self.columns_)
+
+    @property
     def text(self) -> tuple[str, ...]:
-        """The columns of words."""
-        return tuple(column.name for column in self.columns if column.words is not None)
+        """The columns that are spelt in a CSV file: words and dates."""
+        return tuple(column.name for column in self.columns_ if column.kind != "numbers")
 
     @property
     def numbers(self) -> tuple[str, ...]:
         """The columns of numbers."""
-        return tuple(column.name for column in self.columns if column.words is None)
+        return tuple(column.name for column in self.columns_ if column.kind == "numbers")
 
     @property
-    def names(self) -> list[str]:
-        """The names of all encoded columns, the inputs of the model."""
-        return [name for column in self.columns for name in column.names]
+    def unscaled(self) -> NDArray[np.bool_]:
+        """Which encoded columns have a scale of their own: the parts of dates."""
+        return np.array([column.kind == "date" for column in self.columns_ for _ in column.names], dtype=bool)
+
+    def extra_columns(self, names: Iterable[str]) -> list[str]:
+        """Those among the names that are neither used nor left out on purpose."""
+        return [name for name in names if name not in self.used and name not in self.left_out_]
 
     def encode(self, table: Any, unknown: Unknown) -> NDArray[np.float64]:
-        """The table's rows as numbers, in the model's order of columns, whatever the table's."""
-        missing = [column.name for column in self.columns if column.name not in table.column_names]
+        """An Arrow table's rows as numbers, in the model's order of columns, whatever the table's."""
+        check_policy(unknown)
+        there = set(table.column_names)
+        missing = [name for name in self.used if name not in there]
         if missing:
             raise UserError(f"the table lacks the column {missing[0]!r}, which the model was taught with.")
-        return np.column_stack([encode_column(column, table[column.name], unknown) for column in self.columns])
+        return np.column_stack([column.encode(table[column.name], unknown) for column in self.columns_])
 
     def as_json(self) -> dict[str, Any]:
         """Plain values, which `from_json` reads back."""
-        return asdict(self)
+        return {
+            "unknown": self.unknown,
+            "drop": list(self.drop),
+            "columns": [asdict(column) for column in self.columns_],
+            "left_out": list(self.left_out_),
+            "seen": self.feature_names_in_.tolist(),
+        }
 
     @classmethod
-    def from_json(cls, values: dict[str, Any]) -> "Encoder":
+    def from_json(cls, values: dict[str, Any]) -> "TableEncoder":
         """From what `as_json` gave; JSON has lists for tuples."""
-        columns = tuple(Column(**column) for column in values["columns"])
+        columns = [Column(**column) for column in values["columns"]]
         for column in columns:
             check_fields(column)
-        return cls(checked("target", values["target"], str), columns)
+        drop, left_out, seen = (checked(name, values[name], tuple[str, ...]) for name in ("drop", "left_out", "seen"))
+        encoder = cls(unknown=check_policy(values["unknown"]), drop=drop)
+        encoder._become(columns, left_out, seen)
+        return encoder
+
+    @classmethod
+    def of_numbers(cls, means: Sequence[float]) -> "TableEncoder":
+        """For a model that was taught with arrays: columns x0, x1, ..., as an NPZ file has them."""
+        encoder = cls()
+        columns = [Column(f"x{number}", mean=mean) for number, mean in enumerate(means)]
+        encoder._become(columns, (), [column.name for column in columns])
+        return encoder
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "columns_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
+        return tags
 
 
-def count_column(statistics: ColumnStatistics, name: str, values: Any) -> None:
-    """Add a piece of a column to its statistics."""
-    from pyarrow import types
-
-    kind = values.type
-    if types.is_null(kind):
-        statistics.missing += len(values)
-    elif types.is_string(kind) or types.is_large_string(kind) or types.is_dictionary(kind):
-        statistics.text = True
-        statistics.words.update(str(word) for word in values.unique().to_pylist() if word is not None)
-        if len(statistics.words) > MOST_WORDS:
-            raise UserError(
-                f"column {name!r} holds more than {MOST_WORDS} different words: leave it out with --drop {name}."
-            )
-    elif types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind):
-        numbers = as_numbers(values)
-        check_numbers(numbers, f"column {name!r}")
-        known = numbers[~np.isnan(numbers)]
-        statistics.total += float(known.sum())
-        statistics.count += len(known)
-        statistics.missing += len(numbers) - len(known)
-    else:
-        raise UserError(
-            f"column {name!r} holds values of type {kind}: turn them into numbers, or leave it out with --drop {name}."
-        )
+def check_policy(value: Any) -> Unknown:
+    """A known way to treat unknown words."""
+    if value not in POLICIES:
+        raise unknown("unknown", str(value), POLICIES)
+    return value
 
 
-def describe(name: str, statistics: ColumnStatistics) -> Column:
-    """How a column of these statistics will be encoded; a column without any value is refused."""
-    if statistics.text:
-        return Column(name, words=tuple(sorted(statistics.words)))
-    if statistics.count == 0:
-        raise UserError(f"column {name!r} has no value in any row: leave it out with --drop {name}.")
-    return Column(name, mean=statistics.total / statistics.count, indicator=statistics.missing > 0)
-
-
-def encode_column(column: Column, values: Any, unknown: Unknown) -> NDArray[np.float64]:
-    """One column as columns of numbers: its values and perhaps its gaps, or one-hot words."""
-    if column.words is None:
-        try:
-            numbers = as_numbers(values)
-        except (ValueError, TypeError):
-            raise UserError(f"column {column.name!r} held numbers before and holds words now: correct it.") from None
-        check_numbers(numbers, f"column {column.name!r}")
-        gaps = np.isnan(numbers)
-        filled = np.where(gaps, column.mean, numbers)
-        return np.column_stack([filled, gaps]) if column.indicator else filled[:, None]
-    words = [None if word is None else str(word) for word in values.to_pylist()]
-    places: dict[str | None, int] = {word: place for place, word in enumerate(column.words)}
-    new = sorted({word for word in words if word is not None and word not in places})
-    if new and unknown == "refuse":
-        raise UserError(
-            f"column {column.name!r} holds the unknown category {new[0]!r}: correct it, or add --unknown ignore to "
-            "treat unknown categories as missing."
-        )
-    found = np.array([places.get(word, -1) for word in words])  # -1 equals no place, so a missing word is all zeros
-    return np.equal.outer(found, np.arange(len(places))).astype(np.float64)
-
-
-def as_numbers(values: Any) -> NDArray[np.float64]:
-    """A column as real numbers, NaN where it has no value."""
-    import pyarrow
-
-    try:
-        return values.cast(pyarrow.float64()).to_numpy(zero_copy_only=False).astype(np.float64)
-    except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError) as error:
-        raise ValueError(str(error)) from None
-
-
-def check_numbers(numbers: NDArray[np.float64], what: str) -> None:
-    """Refuse infinite and gigantic numbers, which are nearly always codes for something missing."""
-    largest = np.abs(numbers[~np.isnan(numbers)]).max(initial=0.0)
-    if largest > LARGEST:
-        raise UserError(
-            f"{what} holds {largest:g}, and nothing above {LARGEST:g} can be learned from: correct it, or leave the "
-            "cell empty."
-        )
+def listed(names: Sequence[str]) -> str:
+    """A few names, and how many more."""
+    shown = ", ".join(repr(name) for name in names[:5])
+    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"

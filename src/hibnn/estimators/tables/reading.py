@@ -1,8 +1,9 @@
 """CSV, Parquet and NPZ files as a sequence of record batches, so that a file need not fit into memory.
 
-An NPZ file holds arrays `X` (rows, columns) and `y`; its columns are named x0, x1, ... and y. It is read whole,
-and never unpickled. `table_model` reads everything through `TableFile.batches`; what can be wrong with a file becomes a
-sentence here.
+A CSV file may be compressed (.csv.gz); `dialect` finds how it separates columns and writes decimals. Its dates are left
+as words, which `columns` reads. An NPZ file holds arrays `X` (rows, columns) and `y`; its columns are named x0, x1, ...
+and y. It is read whole, and never unpickled. `table_model` reads everything through `TableFile.batches`;
+what can be wrong with a file becomes a sentence here.
 """
 
 import zipfile
@@ -11,18 +12,24 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from hibnn.errors import UserError
+from hibnn.estimators.tables.columns import as_numbers, is_truth
+from hibnn.estimators.tables.dialect import Dialect, find_dialect
 
 BLOCK_BYTES = 1 << 22
 """Of a CSV file, parsed at once."""
 MOST_ROWS, MOST_NUMBERS = 50_000, 8_000_000
 """Rows of a file, and numbers in them, that are held in memory at once."""
 FEWEST_ROWS = 100
+KEPT = "\0kept "
+"""Before the name of a column that is given as the file has it."""
+ENDINGS = {".csv": "csv", ".csv.gz": "csv", ".parquet": "parquet", ".npz": "npz"}
 
 
 @dataclass(frozen=True)
@@ -30,7 +37,8 @@ class TableFile:
     """A file of a kind that is understood; `text` and `numbers` are columns whose type is known already.
 
     `labels` is a column that a CSV file gives as words, none of which means a missing value. Columns that are not
-    among `only` are left out, unless it is empty.
+    among `only` are left out, unless it is empty. Those among `kept` are there once more, as the file has them, under a
+    name that begins with `KEPT`.
     """
 
     path: Path
@@ -38,40 +46,68 @@ class TableFile:
     numbers: tuple[str, ...] = ()
     labels: str | None = None
     only: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    dialect: Dialect | None = None
+    """found in the file, unless given"""
 
     @property
     def spelt(self) -> bool:
         """Whether the file spells numbers as words, so that their type has to be found."""
-        return self.path.suffix.lower() == ".csv"
+        return kind_of(self.path) == "csv"
+
+    @cached_property
+    def form(self) -> Dialect:
+        """How the file separates columns and writes decimals."""
+        if not self.spelt:
+            return Dialect()
+        return find_dialect(self.path) if self.dialect is None else self.dialect
+
+    @property
+    def names(self) -> list[str]:
+        """The names of its columns."""
+        need_pyarrow()
+        from pyarrow import parquet
+
+        with readable(self.path):
+            kind = kind_of(self.path)
+            if kind == "csv":
+                return csv_schema(self.path, self.form).names
+            return parquet.read_schema(self.path).names if kind == "parquet" else npz_batch(self.path).schema.names
 
     def batches(self, rows: int) -> Iterator[Any]:
         """Arrow tables of at most `rows` rows each, in the file's order."""
         arrow = need_pyarrow()
         with readable(self.path):
-            kept: list[Any] = []
+            pieces: list[Any] = []
             count = 0
-            names = column_names(self.path)
+            names = self.names
             check_names(self.path, names)
+            wanted = [name for name in names if not self.only or name in self.only or name in self.kept]
             # readers choose where to cut; experiences are cut again, so that they depend on `rows` alone
-            for batch in self._pieces([name for name in names if name in self.only or not self.only], rows):
+            for batch in self._pieces(wanted, rows):
                 while batch.num_rows:
                     piece = batch.slice(0, rows - count)
-                    kept.append(piece)
+                    pieces.append(piece)
                     count += piece.num_rows
                     batch = batch.slice(piece.num_rows)
                     if count == rows:
-                        yield arrow.Table.from_batches(kept)
-                        kept, count = [], 0
-            if kept:
-                yield arrow.Table.from_batches(kept)
+                        yield arrow.Table.from_batches(pieces)
+                        pieces, count = [], 0
+            if pieces:
+                yield arrow.Table.from_batches(pieces)
 
     def _pieces(self, columns: list[str], rows: int) -> Iterator[Any]:
         """Record batches as the reader of this kind of file gives them, of any size."""
         if self.spelt:
             return self._csv(columns)
-        if self.path.suffix.lower() == ".parquet":
+        if kind_of(self.path) == "parquet":
             return self._parquet(columns, rows)
-        return iter([npz_batch(self.path).select(columns)])
+        return iter([self._with_kept(npz_batch(self.path).select(columns))])
+
+    def _with_kept(self, batch: Any) -> Any:
+        for name in self.kept:
+            batch = batch.append_column(KEPT + name, batch[name])
+        return batch
 
     def _parquet(self, columns: list[str], rows: int) -> Iterator[Any]:
         """Batches of one row group after another: an iterator over all groups reads ahead without bound."""
@@ -79,33 +115,49 @@ class TableFile:
 
         with parquet.ParquetFile(self.path, pre_buffer=False) as file:
             for group in range(file.num_row_groups):
-                yield from file.iter_batches(rows, row_groups=[group], columns=columns, use_threads=False)
+                for batch in file.iter_batches(rows, row_groups=[group], columns=columns, use_threads=False):
+                    yield self._with_kept(batch)
 
     def _csv(self, columns: list[str]) -> Iterator[Any]:
         """Blocks of lines, typed by the first block and by what the model knows of the columns."""
         from pyarrow import csv
 
         # words that mean a missing value are looked for afterwards: they may be labels
-        convert = csv.ConvertOptions(column_types=self._types(columns), include_columns=columns)
-        with csv.open_csv(self.path, read_options=csv_blocks(), convert_options=convert) as reader:
+        form = self.form
+        options = {"column_types": self._types(columns), "include_columns": columns, "decimal_point": form.decimal}
+        convert = csv.ConvertOptions(**options)
+        with csv.open_csv(self.path, csv_blocks(), csv_parsing(form), convert) as reader:
             for batch in reader:
-                yield with_gaps(batch, convert.null_values, self.labels)
+                batch = with_gaps(self._with_kept(batch), convert.null_values, self.labels)
+                yield as_known(batch, [name for name in self.kept if name in self.numbers], form.decimal)
 
     def _types(self, columns: list[str]) -> dict[str, Any]:
         """The types of columns that the first block does not tell."""
         import pyarrow
         from pyarrow import types
 
-        schema = [field for field in csv_schema(self.path) if field.name in columns]
+        schema = [field for field in csv_schema(self.path, self.form) if field.name in columns]
         found: dict[str, Any] = {}
         for field in schema:
-            if field.name in self.text or field.name == self.labels:
+            kind, known = field.type, field.name in self.numbers
+            if field.name in self.text or field.name == self.labels or field.name in self.kept:
                 found[field.name] = pyarrow.string()
             # whole numbers are read as real ones: the first block may not show that others follow
-            elif types.is_integer(field.type) or (field.name in self.numbers and not types.is_boolean(field.type)):
+            elif types.is_integer(kind) or (known and not types.is_boolean(kind) and not types.is_null(kind)):
                 found[field.name] = pyarrow.float64()
+            elif types.is_temporal(kind):
+                found[field.name] = pyarrow.string()
         late = [field.name for field in schema if types.is_null(field.type) and field.name not in found]
-        return found | late_types(self.path, late)
+        return found | late_types(self.path, self.form, late)
+
+
+def kind_of(path: Path) -> str:
+    """What a file's name says it is."""
+    name = path.name.lower()
+    for ending, kind in ENDINGS.items():
+        if name.endswith(ending):
+            return kind
+    raise UserError(f"{path} is of no known kind: give a .csv, .csv.gz, .parquet or .npz file.")
 
 
 def csv_blocks() -> Any:
@@ -115,38 +167,70 @@ def csv_blocks() -> Any:
     return csv.ReadOptions(block_size=BLOCK_BYTES)
 
 
-def csv_schema(path: Path) -> Any:
+def csv_parsing(form: Dialect) -> Any:
+    """How they are split into cells."""
+    from pyarrow import csv
+
+    return csv.ParseOptions(delimiter=form.separator)
+
+
+def csv_schema(path: Path, form: Dialect) -> Any:
     """The columns of a CSV file, with the types that its first block suggests."""
     from pyarrow import csv
 
-    with csv.open_csv(path, read_options=csv_blocks()) as first:
+    convert = csv.ConvertOptions(decimal_point=form.decimal)
+    with csv.open_csv(path, csv_blocks(), csv_parsing(form), convert) as first:
         return first.schema
 
 
-def late_types(path: Path, names: list[str]) -> dict[str, Any]:
-    """Types of columns that are empty in the first block, found in the whole file: numbers, unless a word is there."""
+def late_types(path: Path, form: Dialect, names: list[str]) -> dict[str, Any]:
+    """Types of columns that are empty in the first block, found in the whole file: words, unless they spell others."""
     import pyarrow
     from pyarrow import csv
 
-    found = dict.fromkeys(names, pyarrow.float64())
+    possible = {name: [pyarrow.float64(), pyarrow.bool_()] for name in names}
     if names:
         strings = dict.fromkeys(names, pyarrow.string())
         convert = csv.ConvertOptions(column_types=strings, include_columns=names, strings_can_be_null=True)
-        with csv.open_csv(path, read_options=csv_blocks(), convert_options=convert) as reader:
+        with csv.open_csv(path, csv_blocks(), csv_parsing(form), convert) as reader:
             for batch in reader:
-                found |= {name: pyarrow.string() for name in names if not spells_numbers(batch[name])}
-    return found
+                for name in names:
+                    possible[name] = [kind for kind in possible[name] if spells(batch[name], kind, form.decimal)]
+    return {name: kinds[0] if kinds else pyarrow.string() for name, kinds in possible.items()}
 
 
-def spells_numbers(words: Any) -> bool:
-    """Whether all words are numbers."""
+def spells(words: Any, kind: Any, decimal: str) -> bool:
+    """Whether all words that are there are numbers, or truth values."""
     import pyarrow
 
+    if kind == pyarrow.bool_():
+        return words.null_count == len(words) or is_truth(words.unique())
     try:
-        words.cast(pyarrow.float64())
+        with_points(words, decimal).cast(kind)
     except pyarrow.ArrowInvalid:
         return False
     return True
+
+
+def with_points(words: Any, decimal: str) -> Any:
+    """Spelt numbers with a decimal point."""
+    from pyarrow import compute
+
+    options = compute.ReplaceSubstringOptions(decimal, ".")
+    return words if decimal == "." else compute.call_function("replace_substring", [words], options)
+
+
+def as_known(batch: Any, names: Sequence[str], decimal: str) -> Any:
+    """The batch with these columns of words as numbers; a column that holds others is left for `columns` to refuse."""
+    import pyarrow
+
+    for name in names:
+        try:
+            numbers = pyarrow.array(as_numbers(with_points(batch[name], decimal)), from_pandas=True)
+        except ValueError:
+            continue
+        batch = batch.set_column(batch.schema.get_field_index(name), name, numbers)
+    return batch
 
 
 def with_gaps(batch: Any, gap_words: list[str], labels: str | None) -> Any:
@@ -155,7 +239,7 @@ def with_gaps(batch: Any, gap_words: list[str], labels: str | None) -> Any:
     from pyarrow import compute, types
 
     for number, field in enumerate(batch.schema):
-        if types.is_string(field.type) and field.name != labels:
+        if types.is_string(field.type) and field.name != labels and not field.name.startswith(KEPT):
             gaps = compute.call_function("is_in", [batch[number]], compute.SetLookupOptions(pyarrow.array(gap_words)))
             nothing = pyarrow.scalar(None, pyarrow.string())
             batch = batch.set_column(number, field, compute.call_function("if_else", [gaps, nothing, batch[number]]))
@@ -175,7 +259,7 @@ def readable(path: Path) -> Iterator[None]:
         yield
     except (pyarrow.ArrowInvalid, pyarrow.ArrowKeyError, UnicodeDecodeError) as error:
         first = str(error).splitlines()[0]
-        raise UserError(f"{path} cannot be read as {path.suffix[1:]} ({first}).") from None
+        raise UserError(f"{path} cannot be read as {kind_of(path)} ({first}).") from None
     except OSError as error:
         raise UserError(f"{path} cannot be read ({error}).") from None
 
@@ -212,22 +296,6 @@ def npz_batch(path: Path) -> Any:
 def native(values: Any) -> Any:
     """An array of a type and byte order that pyarrow knows."""
     return values.astype(np.float64 if values.dtype.kind == "f" else values.dtype.newbyteorder("="), copy=False)
-
-
-def column_names(path: Path) -> Sequence[str]:
-    """The names of a file's columns."""
-    need_pyarrow()
-    from pyarrow import parquet
-
-    with readable(path):
-        suffix = path.suffix.lower()
-        if suffix == ".csv":
-            return csv_schema(path).names
-        if suffix == ".parquet":
-            return parquet.read_schema(path).names
-        if suffix == ".npz":
-            return npz_batch(path).schema.names
-        raise UserError(f"{path} is of no known kind: give a .csv, .parquet or .npz file.")
 
 
 def check_names(path: Path, names: Sequence[str]) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hibnn.errors import UserError
 from hibnn.estimators.labels import LONGEST_LABEL, MOST_CLASSES
-from hibnn.estimators.tables.encoding import as_numbers, check_numbers
+from hibnn.estimators.tables.columns import as_numbers, check_numbers
 
 LARGEST_WHOLE = 2**53
 """From here on real numbers skip whole ones, and labels would merge."""

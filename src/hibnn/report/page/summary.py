@@ -1,11 +1,10 @@
 """Who wins where, and how our numbers stand to the paper's.
 
-Two numbers are level if they differ by no more than two standard errors of their difference,
-
-    |ours - paper| <= 2 sqrt(error_ours^2 + error_paper^2),
-
-or, where the paper prints median (maximum, minimum) over widths, if ours lies between its minimum and maximum. A number
-from one seed has no error of its own and counts as exact. Runs judged on validation data are not compared.
+The best is the highest mean among those with the most seeds, at least two. Every rival is tested against it (t-test,
+paired over shared seeds, Holm's correction over the rivals); what is not significantly below it leads with it. Against
+the paper, a mean ± standard error of five seeds, the test is Welch's; where the paper prints median (maximum, minimum)
+over widths, a number is level between its minimum and maximum, give or take its own 95 % interval. One seed decides
+nothing and says so. Runs judged on validation data are not compared.
 """
 
 from collections import Counter
@@ -13,11 +12,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from hibnn.evaluation.significance import LEVEL, Summary, compare, holm, student_quantile, welch
 from hibnn.report.contenders import Contender, contenders
 from hibnn.report.names import benchmark_title, bounds, method_title, shown_method
 from hibnn.report.page.groups import neurons
 from hibnn.report.tables.published import TABLES, Place, published, published_methods, published_text
 from hibnn.runs.groups import Group
+
+PAPER_SEEDS = 5
+ONE_SEED = "one seed"
 
 
 class Verdict(StrEnum):
@@ -26,22 +29,42 @@ class Verdict(StrEnum):
     ABOVE = "above"
     LEVEL = "level"
     BELOW = "below"
+    UNDECIDED = ONE_SEED
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A number in a ranking: whether it is the best or not significantly below it, and what else must be said."""
+
+    rival: Contender
+    leads: bool
+    note: str = ""
 
 
 @dataclass(frozen=True)
 class Win:
-    """The best of a benchmark and scenario: ours (all that are level with the first), and the paper's."""
+    """A benchmark and scenario: our numbers in order, each with how it stands to the best, and the paper's best.
+
+    `leaders` are the best and those not significantly below it; none if every number is from one seed.
+    """
 
     benchmark: str
     scenario: str
-    leaders: tuple[Contender, ...]
-    others: tuple[Contender, ...]
+    ranking: tuple[Standing, ...]
     bounds: tuple[Contender, ...]
     paper: str
 
     @property
+    def leaders(self) -> tuple[Contender, ...]:
+        return tuple(standing.rival for standing in self.ranking if standing.leads)
+
+    @property
+    def others(self) -> tuple[Contender, ...]:
+        return tuple(standing.rival for standing in self.ranking if not standing.leads)
+
+    @property
     def contested(self) -> bool:
-        return len(self.leaders) + len(self.others) > 1
+        return len(self.ranking) > 1
 
 
 @dataclass(frozen=True)
@@ -71,17 +94,38 @@ def wins(groups: Sequence[Group]) -> list[Win]:
         ranked = sorted((rival for rival in here if rival.value is not None), key=lambda rival: -(rival.value or 0))
         racing = [rival for rival in ranked if rival.method not in bounds()]
         if racing:
-            leaders = tuple(rival for rival in racing if level(racing[0], rival))
-            others = tuple(rival for rival in racing if rival not in leaders)
             limits = tuple(rival for rival in ranked if rival.method in bounds())
-            found.append(Win(benchmark_title(place[0]), place[1], leaders, others, limits, best_published(*place)))
+            found.append(Win(benchmark_title(place[0]), place[1], ranking(racing), limits, best_published(*place)))
     return found
 
 
-def level(first: Contender, second: Contender) -> bool:
-    """Whether two of our numbers are within two standard errors of their difference."""
-    margin = 2 * ((first.error or 0) ** 2 + (second.error or 0) ** 2) ** 0.5
-    return abs((first.value or 0) - (second.value or 0)) <= margin
+def ranking(racing: Sequence[Contender]) -> tuple[Standing, ...]:
+    """Contenders from the highest mean to the lowest, each tested against the best of those with the most seeds."""
+    most = max(len(rival.by_seed) for rival in racing)
+    if most < 2:
+        return tuple(Standing(rival, False, ONE_SEED) for rival in racing)
+    best = next(rival for rival in racing if len(rival.by_seed) == most)
+    ps = holm([None if rival is best else _p(best, rival) for rival in racing])
+    return tuple(_standing(rival, best, p) for rival, p in zip(racing, ps, strict=True))
+
+
+def _p(best: Contender, rival: Contender) -> float | None:
+    """Of their difference; None where one of them has no seed that all its widths share."""
+    return compare(best.by_seed, rival.by_seed).p if rival.by_seed else None
+
+
+def _standing(rival: Contender, best: Contender, p: float | None) -> Standing:
+    """How a contender stands to the best, by the corrected p of their difference."""
+    seeds, most = len(rival.by_seed), len(best.by_seed)
+    if rival is best:
+        return Standing(rival, True)
+    if p is None:
+        return Standing(rival, False, ONE_SEED)
+    fewer = "" if seeds == most else f"{seeds} of {most} seeds, "
+    if p > LEVEL:
+        return Standing(rival, True, f"{fewer}difference not significant, p = {p:.2g}")
+    ahead = (rival.value or 0) > (best.value or 0)
+    return Standing(rival, False, f"{fewer}above the best" if ahead else fewer.rstrip(", "))
 
 
 def best_published(dataset: str, scenario: str) -> str:
@@ -114,15 +158,22 @@ def headline(groups: Sequence[Group]) -> list[str]:
     sentences = []
     won = wins(groups)
     races = [win for win in won if win.contested]
-    first = Counter(method for win in races for method in dict.fromkeys(leader.method for leader in win.leaders))
-    if races:
+    decided = [win for win in races if win.leaders]
+    first = Counter(method for win in decided for method in dict.fromkeys(leader.method for leader in win.leaders))
+    if decided:
         parts = [f"{method_title(method)} in {count}" for method, count in first.most_common()]
-        sentences.append(f"Best, or level with the best, of {_count(len(races), 'comparison')}: {', '.join(parts)}.")
-    elif won:
+        total = _count(len(decided), "comparison")
+        sentences.append(f"Best, or not significantly below the best, of {total}: {', '.join(parts)}.")
+    if len(decided) < len(races):
+        rest = len(races) - len(decided)
+        sentences.append(
+            f"{_count(rest, 'comparison')} {'rests' if rest == 1 else 'rest'} on one seed and cannot be decided."
+        )
+    if won and not races:
         sentences += [_outcome(win) for win in won[:3]]
     verdicts = Counter(_verdicts(paper_tables(groups)).values())
     if verdicts:
-        parts = [f"{verdicts[kind]} {kind}" for kind in Verdict if verdicts[kind]]
+        parts = [f"{verdicts[kind]} {_told(kind)}" for kind in Verdict if verdicts[kind]]
         total = _count(sum(verdicts.values()), "number")
         sentences.append(f"Of {total} that the paper has too, ours are: {', '.join(parts)}.")
     return sentences
@@ -132,14 +183,19 @@ def verdict(ours: Contender, cell: dict[str, str] | None) -> Verdict | None:
     """Ours against a cell of the paper, if both have a number."""
     if ours.value is None or cell is None:
         return None
+    if ours.error is None:
+        return Verdict.UNDECIDED
+    count = len(ours.by_seed)
     if "mean" in cell:
-        margin = 2 * (float(cell["standard error"]) ** 2 + (ours.error or 0) ** 2) ** 0.5
-        low, high = float(cell["mean"]) - margin, float(cell["mean"]) + margin
-    else:
-        low, high = float(cell["minimum"]), float(cell["maximum"])
-    if low <= ours.value <= high:
+        paper = Summary(float(cell["mean"]), float(cell["standard error"]), PAPER_SEEDS, None)
+        found = welch(Summary(ours.value, ours.error, count, None), paper)
+        if found.p is None or found.p > LEVEL:
+            return Verdict.LEVEL
+        return Verdict.ABOVE if found.difference.mean > 0 else Verdict.BELOW
+    margin = student_quantile(count - 1) * ours.error
+    if float(cell["minimum"]) - margin <= ours.value <= float(cell["maximum"]) + margin:
         return Verdict.LEVEL
-    return Verdict.ABOVE if ours.value > high else Verdict.BELOW
+    return Verdict.ABOVE if ours.value > float(cell["maximum"]) else Verdict.BELOW
 
 
 def centre(cell: dict[str, str]) -> float:
@@ -156,10 +212,14 @@ def _verdicts(tables: Iterable[PaperTable]) -> dict[int, Verdict]:
 
 def _outcome(win: Win) -> str:
     """What the only contender of a benchmark came to."""
-    only = win.leaders[0]
+    only = win.ranking[0].rival
     used = neurons(only.groups[0])
     size = "" if used is None else f", with {used[-1]:.0f} neurons in use"
     return f"{only.label} ends at {only.text} % on {win.benchmark}, {win.scenario} scenario{size}."
+
+
+def _told(kind: Verdict) -> str:
+    return f"from {kind}" if kind is Verdict.UNDECIDED else str(kind)
 
 
 def _count(number: int, noun: str) -> str:

@@ -20,9 +20,10 @@ HEADER = (
 )
 NOTE = (
     "Accuracy in % on the test sets after the last task: mean ± standard error over seeds, or median (maximum, "
-    "minimum) over widths of the mean over seeds. The paper has five seeds and infers one head for a whole test set; "
-    "the column granularity says how ours is inferred: for each sample, each batch, or a task's whole test set. Where "
-    "a density tells the task, network and density are also judged alone (ledger)."
+    "minimum) over widths of the mean over seeds, ours with the standard error of the median. The paper has five seeds "
+    "and infers one head for a whole test set; the column granularity says how ours is inferred: for each sample, each "
+    "batch, or a task's whole test set. Where a density tells the task, network and density are also judged alone "
+    "(ledger)."
 )
 
 

@@ -1,0 +1,99 @@
+"""Dates are understood in several formats and become linear and cyclic parts."""
+
+from datetime import datetime, timedelta
+
+import numpy as np
+import pandas
+import pyarrow
+import pytest
+
+from hibnn import ContinualClassifier, TableEncoder
+from hibnn.errors import UserError
+
+DAYS = [datetime(2024, 1, 1) + timedelta(days=17 * number) for number in range(30)]
+TIMES = [day + timedelta(hours=5 * number % 24, minutes=number) for number, day in enumerate(DAYS)]
+FORMATS = {
+    "%Y-%m-%d": DAYS,
+    "%d.%m.%Y": DAYS,
+    "%d/%m/%Y": DAYS,
+    "%m/%d/%Y": DAYS,
+    "%Y/%m/%d": DAYS,
+    "%d.%m.%y": DAYS,
+    "%d %B %Y": DAYS,
+    "%b %d, %Y": DAYS,
+    "%Y-%m-%d %H:%M": TIMES,
+    "%Y-%m-%dT%H:%M:%S": TIMES,
+    "%Y-%m-%dT%H:%M:%S.250Z": TIMES,
+    "%Y-%m-%d %H:%M:%S+01:00": TIMES,
+    "%d.%m.%Y %H:%M": TIMES,
+    "%m/%d/%Y %I:%M %p": TIMES,
+}
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_words_in_many_formats_are_the_dates_they_mean(form):
+    days = FORMATS[form]
+    spelt = {"when": [day.strftime(form) for day in days], "a": range(30)}
+    encoder = TableEncoder().fit(spelt)
+    expected = TableEncoder().fit_transform({"when": days, "a": range(30)})
+    np.testing.assert_allclose(encoder.transform(spelt), expected, atol=1e-9)
+    np.testing.assert_allclose(encoder.transform({"when": days, "a": range(30)}), expected, atol=1e-9)
+
+
+def test_the_parts_are_years_from_the_mean_and_angles_of_year_week_and_day():
+    noon = pandas.Timestamp("1970-01-02 12:00")  # 1.5 days
+    encoder = TableEncoder().fit({"when": [noon, noon + pandas.Timedelta(days=2)]})
+    assert encoder.names == [f"when {part}" for part in (
+        "in years", "year sin", "year cos", "week sin", "week cos", "day sin", "day cos"
+    )]  # fmt: skip
+    angles = [2 * np.pi * 1.5 / period for period in (365.2425, 7.0, 1.0)]
+    expected = [-1 / 365.2425, *(part(angle) for angle in angles for part in (np.sin, np.cos))]
+    np.testing.assert_allclose(encoder.transform({"when": [noon]})[0], expected, atol=1e-9)
+
+
+def test_a_year_later_is_one_further_and_at_the_same_angle():
+    encoder = TableEncoder().fit({"when": DAYS})
+    first, second = encoder.transform({"when": [datetime(2024, 3, 5), datetime(2024, 3, 5) + timedelta(365.2425)]})
+    assert second[0] - first[0] == pytest.approx(1)
+    np.testing.assert_allclose(second[1:3], first[1:3], atol=1e-9)
+
+
+def test_a_missing_date_is_marked_and_in_the_middle():
+    encoder = TableEncoder().fit({"when": [*DAYS, None]})
+    row = encoder.transform({"when": pyarrow.array([None], pyarrow.timestamp("s"))})[0]
+    assert row.tolist() == [0, 0, 0, 0, 0, 1]
+
+
+def test_a_time_of_day_is_an_angle_alone():
+    encoder = TableEncoder().fit({"at": ["06:00", "18:30"] * 20})
+    assert encoder.names == ["at day sin", "at day cos"]
+    np.testing.assert_allclose(encoder.transform({"at": ["06:00"]}), [[1, 0]], atol=1e-12)
+    assert TableEncoder().fit({"at": pandas.to_datetime(["2024-01-01 06:00"]).time}).names == encoder.names
+
+
+def test_days_that_could_be_months_are_read_first_and_named():
+    with pytest.warns(UserWarning, match="'when' are read as day/month/year"):
+        encoder = TableEncoder().fit({"when": ["01/02/2024", "03/04/2024"]})
+    assert encoder.columns_[0].formats == ("%d/%m/%Y",)
+
+
+def test_what_is_no_date_is_refused_or_missing():
+    encoder = TableEncoder().fit({"when": ["24.12.2024", "1.1.2025"]})
+    with pytest.raises(UserError, match="held dates before and holds 'soon' now"):
+        encoder.transform({"when": ["soon"]})
+    assert not encoder.set_params(unknown="ignore").transform({"when": ["soon"]}).any()
+    with pytest.raises(UserError, match="held dates before and holds values of type int64"):
+        encoder.transform({"when": [3]})
+
+
+@pytest.mark.parametrize("words", [["24.12.2024", "soon"], ["9999-12-31", "2024-01-01"], ["1.2", "3.4"], ["", "a"]])
+def test_other_words_are_words(words):
+    assert TableEncoder().fit({"when": words}).columns_[0].kind == "words"
+
+
+def test_dates_are_not_scaled_by_the_first_month():
+    january = pandas.DataFrame({"when": pandas.date_range("2024-01-01", periods=31), "a": np.arange(31.0)})
+    model = ContinualClassifier(epochs=1, truncation=3, verbose=False, random_state=0)
+    model.fit(january, np.arange(31) % 2)
+    assert model.model_.inputs.scale[:-1].tolist() == [1] * 5
+    assert model.model_.inputs.scale[-1] == pytest.approx(np.arange(31).std())

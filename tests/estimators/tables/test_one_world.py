@@ -1,0 +1,114 @@
+"""A model from the command line is used in Python with data frames, and the other way round."""
+
+import csv
+import json
+
+import numpy as np
+import pandas
+import pytest
+
+import hibnn
+from hibnn.cli.commands import fit, inspect, predict
+from hibnn.errors import UserError
+
+QUICK = ["--epochs", "2", "--quiet"]
+
+
+def frame(rows=60, seed=0):
+    random = np.random.default_rng(seed)
+    age = random.normal(40, 10, rows).round(1)
+    plan = random.choice(["basic", "pro"], rows)
+    table = pandas.DataFrame(
+        {
+            "age": np.where(random.random(rows) < 0.1, np.nan, age),
+            "plan": np.where(random.random(rows) < 0.1, None, plan),
+            "new": random.random(rows) < 0.5,
+            "since": pandas.date_range("2024-01-01", periods=rows),
+            "customer": [f"c{number}" for number in range(rows)],
+        }
+    )
+    return table.assign(churned=np.where(age + 10 * (plan == "pro") > 45, "yes", "no"))
+
+
+def answers(path):
+    with path.open() as file:
+        return [*csv.DictReader(file)]
+
+
+def same_answers(model, table, path):
+    probabilities = model.predict_proba(table)
+    given = answers(path)
+    assert [row["label"] for row in given] == model.predict(table).tolist()
+    np.testing.assert_allclose([float(row["probability"]) for row in given], probabilities.max(1))
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "csv.gz"])
+def test_a_model_of_the_command_line_is_used_with_data_frames(ending, tmp_path):
+    table, path, model = frame(), tmp_path / f"january.{ending}", tmp_path / "m.hibnn"
+    table.to_parquet(path) if ending == "parquet" else table.to_csv(path, index=False)
+    fit.main([str(path), "--target", "churned", "--model", str(model), *QUICK])
+    predict.main([str(path), "--model", str(model), "-o", str(tmp_path / "out.csv")])
+    loaded = hibnn.load_model(model)
+    assert loaded.feature_names_in_.tolist() == ["age", "plan", "new", "since", "customer"]
+    same_answers(loaded, table, tmp_path / "out.csv")  # the target among its columns is no surprise
+    loaded.partial_fit(frame(seed=1).drop(columns="churned"), frame(seed=1).churned).save(model)
+    fit.main([str(path), "--model", str(model), *QUICK])
+    assert hibnn.load_model(model).model_.tasks[0].experiences == 3
+
+
+def test_an_estimator_from_python_is_used_and_taught_by_the_command_line(tmp_path, capsys):
+    table, path, model = frame(), tmp_path / "february.csv", tmp_path / "m.hibnn"
+    table.to_csv(path, index=False)
+    estimator = hibnn.ContinualClassifier(epochs=2, verbose=False, random_state=0)
+    with pytest.warns(UserWarning, match="'customer' has a different word"):
+        estimator.fit(table.drop(columns="churned"), table["churned"], task=1)
+    estimator.save(model)
+    predict.main([str(path), "--model", str(model), "-o", str(tmp_path / "out.csv"), "--task", "1"])
+    same_answers(estimator, table, tmp_path / "out.csv")
+    fit.main([str(path), "--model", str(model), "--task", "1", *QUICK])
+    inspect.main([str(model), "--json"])
+    known = json.loads(capsys.readouterr().out)
+    assert (known["target"], known["files"], known["tasks"][0]["experiences"]) == ("churned", ["february.csv"], 2)
+
+
+def test_a_model_of_arrays_answers_for_arrays_in_a_file(tmp_path):
+    x = np.random.default_rng(0).normal(size=(40, 3))
+    np.savez(tmp_path / "data.npz", X=x, y=x[:, 0])
+    model = hibnn.ContinualRegressor(epochs=2, verbose=False, random_state=0).fit(x, x[:, 0])
+    model.save(tmp_path / "m.hibnn")
+    predict.main([str(tmp_path / "data.npz"), "--model", str(tmp_path / "m.hibnn"), "-o", str(tmp_path / "out.csv")])
+    np.testing.assert_allclose([float(row["prediction"]) for row in answers(tmp_path / "out.csv")], model.predict(x))
+    words = [str(tmp_path / "data.npz"), "--model", str(tmp_path / "m.hibnn"), "--regression", *QUICK]
+    with pytest.raises(UserError, match="name the column with --target"):
+        fit.main(words)
+    fit.main([*words, "--target", "y"])
+    assert hibnn.load_model(tmp_path / "m.hibnn").target_ == "y"
+
+
+def test_frames_with_columns_in_another_order_gaps_and_unknown_words():
+    table = frame().drop(columns=["customer", "churned"])
+    model = hibnn.ContinualClassifier(epochs=2, verbose=False, random_state=0).fit(table, frame().churned)
+    turned = table[[*reversed(table.columns)]]
+    assert np.array_equal(model.predict_proba(turned), model.predict_proba(table))
+    assert np.array_equal(model.predict_proba(table.to_numpy()), model.predict_proba(table))
+    assert np.array_equal(model.predict_proba(model.encoder_.transform(table)), model.predict_proba(table))
+    with pytest.raises(ValueError, match="unknown category 'gold'"):
+        model.predict(table.assign(plan="gold"))
+    model.encoder_.set_params(unknown="ignore")
+    assert len(model.predict(table.assign(plan="gold", age=np.nan))) == 60
+
+
+def test_numbers_in_a_frame_may_have_gaps_later():
+    table = frame()[["age"]].fillna(40.0)
+    model = hibnn.ContinualClassifier(epochs=2, verbose=False, random_state=0).fit(table, frame().churned)
+    assert model.predict(pandas.DataFrame({"age": [41.0, np.nan]})).shape == (2,)
+    with pytest.raises(ValueError, match="NaN"):
+        model.predict(np.array([[np.nan]]))
+
+
+def test_an_encoder_that_does_not_belong_to_its_network_is_damage(tmp_path):
+    model = hibnn.ContinualClassifier(epochs=1, verbose=False, random_state=0).fit(frame()[["age"]], frame().churned)
+    model.encoder_ = hibnn.TableEncoder().fit(frame()[["age", "new"]])
+    model.save(tmp_path / "m.hibnn")
+    with pytest.raises(UserError, match="damaged"):
+        hibnn.load_model(tmp_path / "m.hibnn")
