@@ -62,6 +62,10 @@ SLOW = ("demo", "watch", "bench")
 FURTHER = {
     "new fit": f"{LINES['fit'].replace('model.hibnn', 'new.hibnn')} --target y",
     "regression": "fit train.npz --model new.hibnn --target y --regression --epochs 1 --quiet",
+    "rich": "fit rich.csv --model new.hibnn --target y --epochs 1 --quiet",
+    "packed": "fit rich.csv.gz --model new.hibnn --target y --epochs 1 --quiet",
+    "several": "fit later.csv train.parquet --model model.hibnn --epochs 1 --quiet",
+    "kept": "predict later.csv --model model.hibnn -o answers.csv --keep b --keep a --probabilities",
     "npz": "fit train.npz --model new.hibnn --target y --epochs 1 --quiet",
     "numbers": "predict train.npz --model numbers.hibnn -o answers.csv",
     "own": f"{RUN} --dataset own.toml --method finetune",
@@ -78,7 +82,9 @@ FURTHER = {
 ALL = LINES | FURTHER
 READERS: dict[str, tuple[str, ...]] = {
     "train.csv": ("fit",),
-    "later.csv": ("fit", "new fit", "predict"),
+    "later.csv": ("fit", "new fit", "predict", "several", "kept"),
+    "rich.csv": ("rich",),
+    "rich.csv.gz": ("packed",),
     "later.parquet": ("fit", "new fit", "predict"),
     "train.npz": ("npz", "regression", "numbers"),
     "spring.csv": ("own",),
@@ -112,6 +118,7 @@ READERS: dict[str, tuple[str, ...]] = {
 """Which of the lines above read a file."""
 KINDS: dict[str, tuple[str, Callable]] = {
     ".csv": ("csv", mutations.csv_cell),
+    ".gz": ("gz", mutations.bytes_of),
     ".parquet": ("parquet", mutations.parquet_column),
     ".npz": ("npz", mutations.npz_array),
     ".toml": ("toml", mutations.toml_value),

@@ -7,9 +7,13 @@ import torch
 
 from checks import learn, small_benchmark, small_learner
 from hibnn.benchmarks import Scenario
+from hibnn.benchmarks import benchmark as load_benchmark
 from hibnn.errors import UserError
 from hibnn.learners import find_method
+from hibnn.learners.presets import options_for
 from hibnn.learners.replay import ReplayOptions, Reservoir, examples_kept
+from hibnn.runs.experiment import Experiment
+from hibnn.runs.trainer import new_model
 
 METHODS = ("er", "agem", "derpp")
 
@@ -139,3 +143,35 @@ def test_the_size_of_the_memory_is_said_in_words():
 def test_impossible_options_of_replay_are_refused(wrong):
     with pytest.raises(UserError, match="must be"):
         ReplayOptions(**wrong)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_memory_in_bytes_holds_as_many_examples_as_fit(method):
+    benchmark = small_benchmark(Scenario.CLASS)
+    learner: Any = small_learner(method, benchmark, epochs=1, memory="1kB")
+    for task in benchmark.tasks:
+        learn(learner, task)
+    assert learner.stored_examples() == 1000 // (4 * 8)  # eight numbers of four bytes
+    network = sum(parameter.numel() for parameter in learner.mlp.parameters())
+    logits = int(learner.memory.rows["logits"].isfinite().sum()) if method == "derpp" else 0
+    assert learner.stored_bytes() == 4 * (network + logits) + 31 * 32
+
+
+def test_an_image_is_counted_by_the_byte():
+    made = load_benchmark("split-digits", "class")
+    assert made.bytes_an_example == 64
+    options = options_for("er", "split-digits", scenario="class", memory="64kB")
+    model = new_model(Experiment(method="er", dataset="split-digits", scenario="class", options=options), made)
+    assert model.learner.memory.size == 1000
+    assert examples_kept(vars(options)) == "with 64kB of examples"
+
+
+@pytest.mark.parametrize("wrong", ["2", "2XB", "MB", "-1MB", "0B"])
+def test_a_memory_that_is_no_size_is_refused(wrong):
+    with pytest.raises(UserError, match="memory"):
+        ReplayOptions(memory=wrong)
+
+
+def test_a_memory_too_small_for_one_example_is_refused():
+    with pytest.raises(UserError, match="holds no example of 32 bytes"):
+        small_learner("er", small_benchmark(Scenario.CLASS), memory="31B")

@@ -6,7 +6,9 @@ from dataclasses import field, make_dataclass
 
 import pytest
 
-from hibnn import Experiment, Scenario, UserError, options_for
+from folders import experiment_of
+from hibnn import Experiment, Scenario, UserError, options_for, run
+from hibnn.runs.changes import changed_fields
 
 
 def experiment(**changes):
@@ -99,3 +101,47 @@ def test_an_option_that_was_added_counts_only_where_it_is_used():
 def test_heads_with_all_classes_need_a_head_for_each_task():
     with pytest.raises(UserError, match="drop --class-outputs all"):
         experiment(class_outputs="all", heads="single")
+
+
+@pytest.mark.parametrize(
+    ("method", "dataset", "scenario", "expected"),
+    [
+        ("ibnn", "split-mnist", "class", "density"),
+        ("vcl", "split-mnist", "domain", "density"),
+        ("den", "permuted-mnist", "class", "density"),
+        ("density", "split-mnist", "task", "density"),
+        ("ibnn", "split-mnist", "task", "entropy"),  # told, so nobody asks
+        ("ibnn", "permuted-mnist", "domain", "entropy"),  # one head for all
+        ("ewc", "split-mnist", "class", "entropy"),  # a head that grows
+        ("slda", "split-mnist", "class", "entropy"),
+    ],
+)
+def test_a_density_tells_the_task_wherever_one_must_be_inferred(method, dataset, scenario, expected):
+    for granularity in ("sample", "task"):
+        found = experiment_of(method=method, dataset=dataset, scenario=scenario, granularity=granularity)
+        assert found.task_inference == expected
+        assert Experiment.from_json(found.as_json()) == found
+        assert "task_inference" not in changed_fields(found)
+    named = experiment_of(method=method, dataset=dataset, scenario=scenario, task_inference=expected)
+    assert named.digest == experiment_of(method=method, dataset=dataset, scenario=scenario).digest
+
+
+def test_another_default_of_what_tells_the_task_leaves_digests_as_they_were():
+    entropy = experiment_of(method="ibnn", scenario="class", task_inference="entropy")
+    assert "task_inference" not in entropy._content()
+    assert changed_fields(entropy) == {"task_inference": "entropy"}
+    density = experiment_of(method="ibnn", scenario="class")
+    assert density._content()["task_inference"] == "density"
+    assert density.digest != entropy.digest
+
+
+@pytest.mark.parametrize("preset", ["paper", "authors"])
+@pytest.mark.parametrize("method", ["ibnn", "vcl", "den"])
+def test_the_presets_of_the_paper_infer_tasks_by_entropy(method, preset):
+    assert experiment_of(method=method, scenario="class", preset=preset).task_inference == "entropy"
+    assert experiment_of(method="density", scenario="class", preset=preset).task_inference == "density"
+
+
+@pytest.mark.slow
+def test_classes_of_digits_are_told_apart_by_default():
+    assert run(experiment_of(method="ibnn", scenario="class", epochs=10)).get("acc") > 0.97

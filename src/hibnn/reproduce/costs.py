@@ -29,7 +29,13 @@ def kind_of(experiment: Experiment, pruned: bool) -> str:
     tasks = f"{len(sizes)} x {sizes[0]}" if same else f"{len(sizes)} tasks, {sum(size[0] for size in sizes)} rows"
     options = experiment.options
     variant = getattr(options, "size", "")
-    words = (experiment.method, tasks, f"widths {list(options.widths)}", f"epochs {options.epochs}", str(variant))
+    words = (
+        experiment.method,
+        tasks,
+        f"widths {list(options.widths)}",
+        f"epochs {getattr(options, 'epochs', 1)}",
+        str(variant),
+    )
     return ", ".join(filter(None, (*words, "pruned" if pruned else "")))
 
 

@@ -15,6 +15,7 @@ from hibnn.errors import UserError
 from hibnn.estimators import load_model
 from hibnn.estimators.tables.dialect import Dialect, find_dialect
 from hibnn.estimators.tables.reading import TableFile
+from hibnn.estimators.tables.table_model import teach
 
 TEACH = ["--target", "y", "--epochs", "1"]
 
@@ -148,6 +149,25 @@ def test_a_bad_file_among_several_costs_no_other(known, tmp_path):
     assert [*load_model(known).notes_["learned"].values()] == ["known.csv", "good.csv"]
     fit.main([good, "--model", str(known), "--quiet", "--skip-learned"])
     assert load_model(known).model_.tasks[0].experiences == 2
+
+
+def test_an_interruption_costs_the_file_in_progress_alone(known, tmp_path, monkeypatch):
+    files = [write(tmp_path / f"{number}.csv", rows(40, 40 * number)) for number in (1, 2)]
+
+    def killed_at_the_second(model, file, *more):
+        if file.path.name == "2.csv":
+            raise KeyboardInterrupt
+        return teach(model, file, *more)
+
+    monkeypatch.setattr(fit, "teach", killed_at_the_second)
+    command = [*files, "--model", str(known), "--quiet", "--epochs", "1", "--skip-learned"]
+    with pytest.raises(KeyboardInterrupt):
+        fit.main(command)
+    assert [*load_model(known).notes_["learned"].values()] == ["known.csv", "1.csv"]
+    monkeypatch.setattr(fit, "teach", teach)
+    fit.main(command)
+    assert [*load_model(known).notes_["learned"].values()] == ["known.csv", "1.csv", "2.csv"]
+    assert load_model(known).model_.tasks[0].experiences == 3
 
 
 def test_fit_without_a_file_says_so(tmp_path, capsys):

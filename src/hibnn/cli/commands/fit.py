@@ -95,11 +95,6 @@ def main(arguments: list[str]) -> int:
 
 def learn_file(model: TableModel | None, path: Path, dialect: Dialect | None, parsed: FitArguments) -> TableModel:
     """The model after one more file, which is written; a model that is none yet is begun."""
-    if model is not None and path.is_file() and (before := model.learned.get(digest_of(path))) is not None:
-        if parsed.skip_learned:
-            say(parsed, f"{path} was learned already (as {before}) and is skipped.")
-            return model
-        say(parsed, f"{path} was learned already (as {before}): its rows count twice now.")
     if model is None:
         model = new_model(parsed, TableFile(path, dialect=dialect))
         for remark in model.encoder.remarks_:
@@ -107,6 +102,12 @@ def learn_file(model: TableModel | None, path: Path, dialect: Dialect | None, pa
     file = model.file(path, dialect)
     for remark in model.remarks(file):
         say(parsed, remark)
+    # after its header was read: what is no table may be of any length
+    if model.learned and (before := model.learned.get(digest_of(path))) is not None:
+        if parsed.skip_learned:
+            say(parsed, f"{path} was learned already (as {before}) and is skipped.")
+            return model
+        say(parsed, f"{path} was learned already (as {before}): its rows count twice now.")
     rows = parsed.rows_at_once or rows_in_memory(len(model.encoder.names))
     model.estimator.set_params(epochs=parsed.epochs, drift=parsed.drift, verbose=not parsed.quiet)
     taught = teach(model, file, task_named(getattr(model.estimator, "tasks_", []), parsed.task), parsed.unknown, rows)
