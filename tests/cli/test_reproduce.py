@@ -113,7 +113,7 @@ def test_killed_at_any_moment_it_goes_on_and_records_nothing_twice(paper):
 
 @pytest.mark.slow
 def test_it_stops_when_its_time_is_up(paper, capfd):
-    assert reproduce(paper, "--stop-after", "0.0001") == 0
+    assert reproduce(paper, "--stop-after", "0.02") == 0
     assert "The time is up" in capfd.readouterr().err
 
 

@@ -6,14 +6,12 @@ A case holds if its interval lies on the claimed side, fails if it lies on the o
 the mean agrees but the interval does not exclude zero. Nothing here imports torch.
 """
 
-import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from hibnn.evaluation.significance import mean_and_error, student_quantile
 from hibnn.reproduce.records import Recorded
-
-LEVEL = 0.95
 
 
 class Verdict(StrEnum):
@@ -50,13 +48,9 @@ def difference(first: Mapping[int, float], second: Mapping[int, float]) -> Diffe
 
 def mean_difference(values: Sequence[float]) -> Difference:
     """The mean of some differences with Student's interval."""
-    count, mean = len(values), statistics.mean(values)
-    if count < 2:
-        return Difference(mean, None, count)
-    from scipy.stats import t
-
-    factor = float(t.ppf(0.5 + LEVEL / 2, count - 1))
-    return Difference(mean, factor * statistics.stdev(values) / count**0.5, count)
+    mean, error = mean_and_error(list(values))
+    reach = None if error is None else student_quantile(len(values) - 1) * error
+    return Difference(mean, reach, len(values))
 
 
 @dataclass(frozen=True)
