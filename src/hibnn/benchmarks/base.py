@@ -67,7 +67,7 @@ class LazySplit:
         if self.pixels is not None:
             x = x[:, self.pixels]
         scaled = np.divide(x, self.scale, dtype=np.float32)
-        return Split(scaled if self.power == 1 else scaled**self.power, self.labels)
+        return Split(scaled if self.power == 1 else np.power(scaled, self.power, dtype=np.float32), self.labels)
 
     def take(self, keep: NDArray[np.int64]) -> "LazySplit":
         """The experience's rows at the positions `keep`."""

@@ -52,7 +52,9 @@ class Progress:
             report(f"{self.title}: {self.done:,} of {self.total:,} images, about {left / 60:.0f} minutes left")
 
 
-def embedded(images: np.ndarray, embed: Embed, folder: Path, made_of: Mapping[str, str], progress: Progress):
+def embedded(
+    images: np.ndarray, embed: Embed, folder: Path, made_of: Mapping[str, str], progress: Progress
+) -> np.ndarray:
     """What `embed` makes of the images, from files in `folder` where they are there; these are left for the caller.
 
     `made_of` names the network and its settings; the images of each part are hashed besides.

@@ -6,6 +6,7 @@ machine, so that what is checked is what they are made of: the sums of the image
 
 import shutil
 from functools import partial
+from pathlib import Path
 
 from hibnn.datasets import cache
 from hibnn.datasets.loading import obtain
@@ -46,7 +47,7 @@ def forget_parts() -> None:
     shutil.rmtree(_parts(), ignore_errors=True)
 
 
-def _parts():
+def _parts() -> Path:
     return cache.folder(NAME) / "parts"
 
 
