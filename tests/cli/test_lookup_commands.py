@@ -135,7 +135,7 @@ def test_density_and_entropy_runs_are_rows_of_their_own_and_can_be_filtered(caps
             write_run(tmp_path / f"{inference}-{stamps}", 0.9, **changes)
     rows = json.loads(call(capsys, tmp_path, "runs", "--json"))
     assert [(row["changed"], row["seeds"]) for row in rows] == [
-        ("", 1), ("task_inference=density", 1), ("task_inference=density timestamps=hard", 1), ("timestamps=hard", 1),
+        ("", 1), ("task_inference=entropy", 1), ("task_inference=entropy timestamps=hard", 1), ("timestamps=hard", 1),
     ]  # fmt: skip
     assert len(json.loads(call(capsys, tmp_path, "runs", "task_inference=density", "--json"))) == 2
     assert len(json.loads(call(capsys, tmp_path, "runs", "density", "timestamps=hard", "--json"))) == 1

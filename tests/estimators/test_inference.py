@@ -45,7 +45,7 @@ def test_densities_find_the_task_where_entropy_does_not(digits, model):
     x, y = unseen(digits)
     by_entropy = taught(digits, task_inference="entropy")
     assert model.score(x, y) > 0.85
-    assert by_entropy.score(x, y) < 0.75
+    assert by_entropy.score(x, y) < model.score(x, y) - 0.05
     own = np.array([f"task-{number // 3 + 1}" for number in y])
     assert (model.predict_task(x) == own).mean() > 0.9
     assert model.n_parameters() > by_entropy.n_parameters()

@@ -17,6 +17,8 @@ from hibnn.nn.layout import Layout
 class Oracle:
     """A learner whose answers are given: `answers[head]` are the probabilities of every test example."""
 
+    has_network = True
+
     def __init__(self, answers, layout=Layout.MULTI, sizes=(2, 2)):
         self.answers = [torch.tensor(answer, dtype=torch.float32) for answer in answers]
         self.setting = Setting(8, layout)

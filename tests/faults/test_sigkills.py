@@ -13,6 +13,7 @@ from faults.dying import attempt, wait_for
 from faults.server import warm_up
 from hibnn.cli.main import main
 from hibnn.learners import methods
+from hibnn.learners.network import NetworkOptions
 from hibnn.runs import trainer
 from processes import outcome
 
@@ -20,8 +21,9 @@ KILLS, IN_A_ROW = 1000, 20
 
 
 def words(method, folder):
-    line = f"run --dataset split-digits --scenario task --method {method} --width 8 --epochs 2 --tasks 3 --quiet --out"
-    return [*line.split(), str(folder)]
+    line = f"run --dataset split-digits --scenario task --method {method} --tasks 3 --quiet --out"
+    small = ["--width", "8", "--epochs", "2"] if issubclass(methods()[method].options, NetworkOptions) else []
+    return [*line.split(), str(folder), *small]
 
 
 def killed(work, seconds):

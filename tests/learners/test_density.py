@@ -8,7 +8,7 @@ from hibnn.learners import find_method
 from hibnn.runs import trainer as learning
 from killing import KillAfter, KilledError
 
-TIMINGS = ("seconds", "seconds_per_task")
+TIMINGS = ("seconds", "seconds_per_task", "cpu_seconds", "cpu_seconds_per_task", "evaluation_cpu_seconds")
 
 
 def experiment(method="density", scenario="class", **values):

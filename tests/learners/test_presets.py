@@ -13,7 +13,7 @@ from hibnn.sweeps.grid import new_experiment
 def test_every_method_has_a_preset_on_every_benchmark(name):
     for method in methods():
         for dataset in benchmarks():
-            assert options_for(method, dataset, name).epochs > 0
+            assert isinstance(options_for(method, dataset, name), find_method(method).options)
 
 
 def settings(method, dataset, name, *options):
@@ -58,8 +58,10 @@ def test_masks_are_as_text_and_program_say(name):
 
 def test_text_and_program_infer_one_head_for_a_test_set_by_entropies_of_their_own(tmp_path):
     ibnn, ewc = find_method("ibnn"), find_method("ewc")
-    assert protocol("default", ibnn) == protocol("authors", ewc) == {}
-    shared = {"granularity": "task", "mixing": "hard", "class_outputs": "all"}
+    told_by = {"task_inference": "entropy"}
+    assert (protocol("default", ibnn), protocol("authors", ewc)) == ({}, told_by)
+    assert protocol("paper", find_method("density")) == {}
+    shared = told_by | {"granularity": "task", "mixing": "hard", "class_outputs": "all"}
     assert protocol("paper", ibnn) == shared
     assert protocol("authors", ibnn) == shared | {"score": "expected"}
     file = tmp_path / "mine.toml"

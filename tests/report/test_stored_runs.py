@@ -14,6 +14,7 @@ from hibnn.learners import find_method
 from hibnn.report.gallery import MAKERS, draw_all, unfinished_note
 from hibnn.report.predictions import join_tasks
 from hibnn.report.structure import active, alphas
+from hibnn.report.tables.published import TABLES
 from hibnn.runs.experiment import Experiment
 from hibnn.runs.groups import group_by_setting
 from hibnn.runs.index import records_below
@@ -193,7 +194,7 @@ def test_the_figures_command_names_what_it_drew_and_what_it_could_not(capsys, st
 def test_the_tables_command_writes_every_table_in_every_format(capsys, stored, tmp_path):
     code, out, _ = call(capsys, "tables", stored, "-o", tmp_path)
     assert code == 0
-    kinds = {f"{name}.{kind}" for name in ("mnist", "difficulty", "den", "bscl") for kind in ("md", "tex", "csv")}
+    kinds = {f"{name}.{kind}" for name in (*TABLES, "ledger") for kind in ("md", "tex", "csv")}
     assert {path.name for path in tmp_path.iterdir()} == kinds
     assert "7 runs, 1 of them unfinished." in out
 

@@ -79,10 +79,10 @@ def test_a_field_that_is_added_with_a_default_changes_no_digest():
 
 
 def test_every_setting_counts_but_those_of_an_inference_that_is_not_made():
-    told, inferred = experiment(scenario="task"), experiment()
+    told, inferred = experiment(scenario="task"), experiment(task_inference="entropy")
     assert told.digest == experiment(scenario="task", mixing="hard", density_rank=3).digest
-    assert inferred.digest == experiment(density_rank=3).digest
-    changes = ({"mixing": "hard"}, {"task_inference": "density"}, {"seed": 1}, {"heads": "multi"}, {"dataset": "mnist"})
+    assert inferred.digest == experiment(task_inference="entropy", density_rank=3).digest
+    changes = ({"mixing": "hard"}, {"task_inference": "entropy"}, {"seed": 1}, {"heads": "multi"}, {"dataset": "mnist"})
     digests = {
         experiment(**change).digest for change in ({}, *changes, {"options": options_for("vcl", "permuted-mnist")})
     }

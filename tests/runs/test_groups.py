@@ -80,7 +80,7 @@ def test_a_read_out_is_told_from_a_run_of_that_scenario(tmp_path):
     folder = fabricate(tmp_path / "task")
     read_out = {"scenario": "class", "granularity": "sample", "task_inference": "entropy", "score": "predictive"}
     (folder / "class-sample.json").write_text(json.dumps(read_out | {"acc": 0.7, "task_inference_accuracy": 0.8}))
-    fabricate(tmp_path / "class", scenario="class")
+    fabricate(tmp_path / "class", scenario="class", task_inference="entropy")
     variants = [group.variant for group in groups_of(tmp_path) if group.scenario == "class"]
     assert sorted(variants) == ["", "read out of task runs"]
 
