@@ -14,7 +14,7 @@ from hibnn import ContinualClassifier, UserError
 from hibnn.datasets.features.efficientnet import efficientnet_lite0
 
 MONTHS = (("brick", "grass", "gravel"), ("coffee", "astronaut", "chelsea"))
-SIDE, EACH, UPPER = 96, 20, 0.6
+SIDE, EACH, UPPER = 96, 40, 0.6
 
 
 def halves(name: str) -> tuple[np.ndarray, np.ndarray]:
