@@ -224,6 +224,8 @@ class ContinualModel:
         predictions = (predictor or with_streams("calibrate", task))(self.learner, held.x, self.heads)
         labels = torch.from_numpy(held.y) if self.experience.spared else None
         self.inference.calibrate(predictions, self.joint(held.x), task, labels)
+        if not self.experience.spared and self.density_of is not None:
+            self.inference.densities.settle(self.experience.rest.load(), held, task, self.learner)
         self.experience = None
 
     def _asked(self, x: NDArray[np.float32], task: int | None, predictor: Predictor[P]) -> tuple[Tensor, list[P]]:

@@ -6,7 +6,9 @@ tasks are different things, so their log densities count in spreads from the usu
 
 import copy
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -15,14 +17,14 @@ from hibnn.benchmarks.base import Split
 from hibnn.errors import UserError
 from hibnn.learners.base import Learner, Setting, State
 from hibnn.tasks.density.basis import Basis
-from hibnn.tasks.density.choosing import FLOORS, best_power, better, few_inputs, pooled, prefers_ranks
+from hibnn.tasks.density.choosing import JUDGED, best_power, best_target, least_variances, pooled, prefers_ranks
 from hibnn.tasks.density.compressing import LADDER
 from hibnn.tasks.density.density import (
     FEW_INPUTS,
-    LEAST_VARIANCE,
     Density,
     DensityOptions,
     MixtureDensity,
+    SingleDensity,
     new_density,
     restore_density,
 )
@@ -47,11 +49,15 @@ class TaskDensities:
         self.options, self.setting = options, setting
         self.transform = Transform(options.power or 1.0, None, options.standardise)
         """What densities see; the first task decides what the options leave open."""
-        self.unit = torch.ones(())
-        """The mean variance of the first task's columns: what the least variance of a column is counted in."""
+        self.scale: Tensor | None = None
+        """What the columns have been divided by before they came here, if they have: estimators know."""
+        self.floor = torch.ones(setting.inputs)
+        """The least variance of every column; the first task decides."""
         self.bases: list[Basis | None] = []
         self.tasks: list[list[Density]] = []
         self.quantiles: list[list[Tensor]] = []
+        self.before: list[Density] = []
+        """The densities of a task before the experience that is being learned."""
 
     def copy(self) -> "TaskDensities":
         """Another one that knows the same and goes its own way."""
@@ -83,6 +89,7 @@ class TaskDensities:
         if task == len(self.tasks):
             self._begin(rows, task, classes)
         borrowed = self._borrowed(rows, labels, task)
+        self.before = list(self.tasks[task])
         for label, density in enumerate(self.tasks[task]):
             own, kept = rows[labels == label], others[held_labels == label]
             if len(own) == 0:
@@ -97,11 +104,31 @@ class TaskDensities:
         if self.options.budget is not None:
             self._fit_within(self.options.budget)
 
+    def settle(self, train: Split, held: Split, task: int, learner: Learner | None = None) -> None:
+        """Learn from the held-out rows of an experience too, once they have calibrated what they were held out for.
+
+        For experiences that cannot spare rows. Sizes, shapes and percentiles stay those that were chosen without them.
+        """
+        both = [torch.from_numpy(np.concatenate(part)) for part in ((train.x, held.x), (train.y, held.y))]
+        rows, labels = self.seen(both[0], task, learner), both[1].long()
+        borrowed = self._borrowed(rows, labels, task)
+        for label, (before, now) in enumerate(zip(self.before, self.tasks[task], strict=True)):
+            generator = self.setting.generator("density", task, label, "settle", round(before.count))
+            own = rows[labels == label]
+            if isinstance(before, SingleDensity):
+                self.tasks[task][label] = before.update(own, own, generator) if len(own) else now
+            elif isinstance(before, MixtureDensity) and isinstance(now, MixtureDensity) and now.fit and borrowed:
+                self.tasks[task][label] = before.update_as(now.fit, own, borrowed, generator)
+        self.before = []
+        if self.options.budget is not None:
+            self._fit_within(self.options.budget)
+
     def _begin(self, rows: Tensor, task: int, classes: int) -> None:
         """Make room for a task."""
         inputs, basis = rows.shape[1], None
         if task == 0:
-            self.unit = rows.double().var(0, unbiased=False).mean().clamp(min=LEAST_VARIANCE).float()
+            scale = torch.ones(inputs) if self.scale is None or self.transform.ranks else self.scale
+            self.floor = least_variances(rows, scale)
         if inputs > FEW_INPUTS and self.options.components > 1:
             basis = Basis.of(rows, self.options.basis, self.setting.generator("density", task, "basis"))
         self.bases.append(basis)
@@ -121,16 +148,14 @@ class TaskDensities:
         if not few and all(len(part) >= SMALL_CLASS for part in own):
             return None
         coordinates = rows if basis is None else basis.project(rows).z
-        known = self._known(task)
-        shared = shared_covariance(coordinates, labels, [(self._basis_of(density), density) for density in known], basis)
+        known = [(self._basis_of(density), density) for density in self._known(task)]
+        borrowed = Borrowed(shared_covariance(coordinates, labels, known, basis), self.floor.double())
         if not few:
-            return Borrowed(shared, torch.zeros(0))
-        seen = torch.stack([density.log_density(rows).double() for density in known], 1) if known else None
-        losses = {
-            floor: few_inputs(rows, labels, floor * self.unit.double(), self.setting.seed, seen) for floor in FLOORS
-        }
-        floor = better(losses) * self.unit.double()
-        return Borrowed(shared, floor * torch.ones(rows.shape[1], dtype=torch.float64))
+            return borrowed
+        logs = [density.log_density(rows).double()[:, None] for _, density in known]
+        some = torch.randperm(len(rows), generator=self.setting.generator("density", task, "target"))[:JUDGED]
+        seen = torch.cat(logs, 1)[some] if logs else None
+        return replace(borrowed, target=best_target(rows[some], labels[some], borrowed, seen, self.setting.seed))
 
     def _known(self, task: int) -> list[Density]:
         """Densities of other tasks' classes, where they see the same as this task's."""
@@ -207,7 +232,7 @@ class TaskDensities:
         """All that must be stored, but the number of each task's classes."""
         if not self.tasks:
             return {}
-        made = {"quantiles": torch.stack([label for task in self.quantiles for label in task]), "unit": self.unit}
+        made = {"quantiles": torch.stack([label for task in self.quantiles for label in task]), "floor": self.floor}
         made |= {f"transform.{name}": value for name, value in self.transform.tensors().items()}
         for task, (basis, densities) in enumerate(zip(self.bases, self.tasks, strict=True)):
             if basis is not None:
@@ -226,7 +251,7 @@ class TaskDensities:
         if not sizes:
             return
         self.quantiles = [list(task) for task in state.tensors["quantiles"].split(list(sizes))]
-        self.unit, self.transform = state.tensors["unit"], self.transform.restored(state.below("transform."))
+        self.floor, self.transform = state.tensors["floor"], self.transform.restored(state.below("transform."))
         for task, size in enumerate(sizes):
             stored = state.below(f"basis.{task}.")
             basis = Basis.from_tensors(stored) if stored else None

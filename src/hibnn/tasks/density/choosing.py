@@ -1,27 +1,35 @@
-"""Choices that concern all classes alike, by how well the classes are told apart on rows not learned from.
+"""Choices that concern all classes of a task alike, by how well they are told apart on rows not learned from.
 
-The likelihood cannot compare what inputs are raised to, nor the least variance of a column (a column that is constant in
-a class makes it grow without bound). Small densities can, in fractions of a second: they are learned from some rows of
-each class and asked for the class of others. What counts is the log loss at the best temperature; an alternative is
-taken only if it is lower by more than its standard error. `hibnn.tasks.task_densities` asks at the beginning of a task.
+What inputs are raised to, or what covariances are shrunk towards, the likelihood cannot compare or chooses badly. Small
+densities can, in fractions of a second: they are learned from some rows of each class and asked for the class of
+others. What counts is the log loss at the best temperature; an alternative is taken only if it is lower by more than a
+few standard errors. `hibnn.tasks.task_densities` asks for what densities see once, at the beginning of the first task,
+and for the target of few inputs' covariances in every experience.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from hibnn.tasks.density.basis import Basis, Rows
-from hibnn.tasks.density.families import Borrowed, Family, fit, folds
+from hibnn.tasks.density.families import STRENGTHS, Borrowed, Family, Target, fit, folds
 from hibnn.tasks.density.fitting import expectation_maximisation, higher
 from hibnn.tasks.density.mixture import Mixture
 from hibnn.tasks.density.tails import spread
 from hibnn.tasks.density.transform import RankMap, Transform
 
+Name = TypeVar("Name", bool, float, Target)
+SHRUNK = Family("shared", 10.0)
 POWERS = (1.0, 0.5, 2.0, 4.0, 8.0)
-FLOORS = (1e-2, 1e-4, 1e-3, 3e-2, 1e-1)
-"""The least variance of a column, in mean variances of the first task; the first is taken unless another is better."""
+FLOOR, FLOOR_OF_ONE_KIND, LEAST_VARIANCE = 0.03, 0.1, 1e-6
+"""The least variance of a column in its variance in the first task, of columns of one kind in their mean variance."""
+SAME_KIND = 4.0
+"""Columns are of one kind, such as pixels, if the widest range is at most so many times the median one."""
+SURE = 2.0
+"""Columns become ranks only if that is better by so many standard errors: the first task knows little of later ranges."""
 LEARNED, JUDGED, DIRECTIONS, COMPONENTS, RANK = 600, 4_000, 60, 4, 8
 """Rows a class to learn from, rows to judge, and the size of the small densities of many inputs."""
 FREEDOM = 30.0
@@ -37,39 +45,72 @@ def best_power(x: Float[Tensor, "rows inputs"], y: Int[Tensor, " rows"], seed: i
 def prefers_ranks(x: Float[Tensor, "rows inputs"], y: Int[Tensor, " rows"], seed: int) -> bool:
     """Whether columns tell classes clearly better apart as normal quantiles of their ranks."""
     views = {False: x, True: RankMap.of(x)(x)}
-    unit = {name: float(view.double().var(0, unbiased=False).mean()) for name, view in views.items()}
-    return better({name: few_inputs(view, y, FLOORS[0] * unit[name], seed) for name, view in views.items()})
+    return better({name: _few_inputs(view, y, seed) for name, view in views.items()}, SURE)
 
 
-def better(losses):
+def best_target(
+    x: Float[Tensor, "rows inputs"],
+    y: Int[Tensor, " rows"],
+    borrowed: Borrowed,
+    known: Float[Tensor, "rows classes"] | None,
+    seed: int,
+) -> Target:
+    """What covariances are best shrunk towards; `known` has log densities under the classes of other tasks."""
+    families: dict[Target, Family] = {
+        target: Family(target, strengths[0]) for target, strengths in STRENGTHS.items()
+    }
+    losses = {name: _few_inputs(x, y, seed, family, borrowed, known) for name, family in families.items()}
+    return better(losses, SURE)
+
+
+def least_variances(
+    x: Float[Tensor, "rows inputs"], scale: Float[Tensor, " inputs"]
+) -> Float[Tensor, " inputs"]:
+    """A share of every column's variance in the first task; of columns of one kind, of their mean variance.
+
+    `scale` is what columns were divided by. A pixel at the edge that the first task hardly uses varies as much as others
+    in later ones; divided by its deviation in the first task, it would look far more exact than it is.
+    """
+    rows = x.double() * scale
+    ranges, variances = rows.amax(0) - rows.amin(0), rows.var(0, unbiased=False)
+    varies = ranges > 0
+    if not varies.any():
+        return torch.full_like(scale, LEAST_VARIANCE, dtype=torch.float32)
+    mean = variances[varies].mean()
+    if ranges.max() <= SAME_KIND * ranges[varies].median():
+        floor = FLOOR_OF_ONE_KIND * mean / scale.double() ** 2
+    else:  # a column that is constant has no scale but its own
+        floor = FLOOR * torch.where(varies, variances, scale.double() ** 2) / scale.double() ** 2
+    return floor.clamp(min=LEAST_VARIANCE).float()
+
+
+def better(losses: Mapping[Name, Tensor], errors: float = 1.0) -> Name:
     """The name of the lowest loss, if it is clearly lower than that of the first."""
     first = next(iter(losses))
     best = min(losses, key=lambda name: float(losses[name].mean()))
-    return best if higher(-losses[best], -losses[first]) else first
+    return best if higher(-losses[best], -losses[first], errors) else first
 
 
-def few_inputs(
+def _few_inputs(
     x: Float[Tensor, "rows inputs"],
     y: Int[Tensor, " rows"],
-    floor: float | Tensor,
     seed: int,
-    others: Float[Tensor, "rows others"] | None = None,
+    family: Family = SHRUNK,
+    borrowed: Borrowed | None = None,
+    known: Float[Tensor, "rows classes"] | None = None,
 ) -> Float[Tensor, " rows"]:
-    """The log loss of every row under Gaussians, shrunk towards the pooled one, that have not learned from it.
-
-    `others` are log densities of the rows under classes that are known already.
-    """
+    """The log loss of every row under single t distributions of a family that have not learned from it."""
     rows, labels = x.double(), y.unique()
+    floor = rows.new_ones(rows.shape[1]) * FLOOR * rows.var(0, unbiased=False).mean()
     found, order = [], []
     for learn, judge in folds(len(rows), seed):
         own = [rows[learn[y[learn] == label]] for label in labels]
         if any(len(part) == 0 for part in own):
             continue
-        shared = pooled([part - part.mean(0) for part in own])
-        borrowed = Borrowed(shared, rows.new_ones(rows.shape[1]) * floor)
-        mixtures = [spread(fit(part, Family("shared", 10.0), borrowed, seed), FREEDOM, 1.0) for part in own]
-        logs = torch.stack([made.log_density(rows[judge]) for made in mixtures], 1)
-        found.append(logs if others is None else torch.cat([logs, others[judge].double()], 1))
+        given = borrowed or Borrowed(pooled([part - part.mean(0) for part in own]), floor)
+        made = [spread(fit(part, family, given, part.new_ones(len(part), 1)), FREEDOM, 1.0) for part in own]
+        logs = [one.log_density(rows[judge])[:, None] for one in made]
+        found.append(torch.cat(logs if known is None else [*logs, known[judge]], 1))
         order.append(judge)
     if not found:
         return rows.new_zeros(1)

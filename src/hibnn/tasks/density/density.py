@@ -7,6 +7,7 @@ pooled with the first. `hibnn.tasks.task_densities` makes, updates, stores and r
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 
 import torch
 from jaxtyping import Float
@@ -14,7 +15,7 @@ from torch import Tensor
 
 from hibnn.tasks.density.basis import Basis, Rows
 from hibnn.tasks.density.compressing import Bound, compress
-from hibnn.tasks.density.families import Borrowed, fit_family
+from hibnn.tasks.density.families import Borrowed, Fit, fit_family, refit
 from hibnn.tasks.density.fitting import fit_mixture
 from hibnn.tasks.density.gaussian import LowRankGaussian
 from hibnn.tasks.density.merging import pool
@@ -120,13 +121,18 @@ class SingleDensity(Density):
 class MixtureDensity(Density):
     """A mixture whose family, number of components, rank and tails rows that it has not learned from choose.
 
-    Of an experience, at most 6,000 rows are fitted; their counts are scaled up to all of it.
+    Of an experience, at most 6,000 rows are fitted; their counts are scaled up to all of it. `fit` are the choices of the
+    last update, as long as they are needed: they are not stored.
     """
 
     def __init__(
-        self, options: DensityOptions, stored: StoredMixture | None = None, basis: Basis | None = None
+        self,
+        options: DensityOptions,
+        stored: StoredMixture | None = None,
+        basis: Basis | None = None,
+        fit: Fit | None = None,
     ) -> None:
-        self.options, self.stored, self.basis = options, stored, basis
+        self.options, self.stored, self.basis, self.fit = options, stored, basis, fit
 
     def project(self, x: Float[Tensor, "rows inputs"]) -> Rows:
         return Rows.of(x) if self.basis is None else self.basis.project(x)
@@ -139,27 +145,32 @@ class MixtureDensity(Density):
     ) -> "MixtureDensity":
         rows = x if len(x) <= MOST_ROWS else x[torch.randperm(len(x), generator=generator)[:MOST_ROWS]]
         held_out = held_out if len(held_out) else rows
-        fitted = self._fit(rows, held_out, generator, borrowed)
-        fitted = Mixture(fitted.components, fitted.counts * (len(x) / len(rows)), fitted.freedom)
-        held = self.project(held_out.to(fitted.counts.dtype))
-        if self.stored is not None:
-            fitted = pool(self.stored.mixture(fitted.counts.dtype), fitted, self.options.components)
-        return MixtureDensity(self.options, StoredMixture.of(fitted, held), self.basis)
-
-    def _fit(
-        self, rows: Tensor, held_out: Tensor, generator: torch.Generator, borrowed: Borrowed | None
-    ) -> Mixture:
-        """A mixture for the rows of one experience."""
-        if self.basis is None and rows.shape[1] <= FEW_INPUTS:
+        if self.basis is None and x.shape[1] <= FEW_INPUTS:
+            given = borrowed or Borrowed(None, torch.full((x.shape[1],), LEAST_VARIANCE, dtype=torch.float64))
             seed = int(torch.randint(2**31 - 1, (1,), generator=generator))
-            given = borrowed or Borrowed(None, torch.full((rows.shape[1],), LEAST_VARIANCE, dtype=torch.float64))
-            return fit_family(rows, held_out, self.options.components, given, seed)
+            fit = fit_family(rows, held_out, self.options.components, given, seed)
+            return self._joined(fit.mixture, len(x) / len(rows), held_out, fit)
         outside = 0 if self.basis is None else self.basis.inputs - self.basis.size
         shared = None if borrowed is None else borrowed.rows()
-        return fit_mixture(
+        mixture = fit_mixture(
             self.project(rows), self.project(held_out), self.options.components, self.options.rank, generator,
             outside=outside, borrowed=shared,
         )  # fmt: skip
+        return self._joined(mixture, len(x) / len(rows), held_out)
+
+    def update_as(self, chosen: Fit, x: Tensor, borrowed: Borrowed, generator: torch.Generator) -> "MixtureDensity":
+        """The density after more rows, by choices made for most of them."""
+        seed = int(torch.randint(2**31 - 1, (1,), generator=generator))
+        fit = refit(x, chosen.family, chosen.freedom, chosen.scale, borrowed, seed)
+        return self._joined(fit.mixture, 1.0, x)
+
+    def _joined(self, fitted: Mixture, factor: float, held_out: Tensor, fit: Fit | None = None) -> "MixtureDensity":
+        """Pooled with what was known, and stored; one row fitted stands for `factor` rows."""
+        fitted = replace(fitted, counts=fitted.counts * factor)
+        held = self.project(held_out.to(fitted.counts.dtype))
+        if self.stored is not None:
+            fitted = pool(self.stored.mixture(fitted.counts.dtype), fitted, self.options.components)
+        return MixtureDensity(self.options, StoredMixture.of(fitted, held), self.basis, fit)
 
     def compress(self, bound: Bound, basis: Basis | None) -> "MixtureDensity":
         """The density within smaller bounds, with the first directions of its basis (`basis`) alone."""

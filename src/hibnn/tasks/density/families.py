@@ -4,16 +4,21 @@
 
 S_k is the covariance of the n_k rows of component k, and T what it is shrunk towards, as if by `a` more rows:
 
-    own         the covariance of all rows of the class                       (full covariances)
-    shared      the covariance within classes, pooled over all seen so far    (shrunk; with a = inf the one of LDA)
+    shared      the covariance within classes, pooled over all seen so far
+    lda         the same, with a = inf: all components have this covariance
+    own         the covariance of all rows of the class
     diagonal    the class's own, without correlations
 
-Which T, a and number of components serve a class best, cross-validation says: every row is judged by a density that has
-not learned from it. The same rows give the tails (`hibnn.tasks.density.tails`). `MixtureDensity` calls `fit_family`.
+The target is chosen for all classes of a task, by how well they are told apart (`hibnn.tasks.density.choosing`): the
+likelihood would take the one that makes the most of nearly constant columns. Which `a` and number of components serve a
+class best, the likelihood says in cross-validation: every row is judged by a density that has not learned from it. The
+same rows give the tails (`hibnn.tasks.density.tails`). The floor is the same for all classes:
+one that differed would favour the classes of small ones. `MixtureDensity` calls `fit_family`, or `refit` for rows that
+come to be learned after they have calibrated.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,12 +27,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from hibnn.tasks.density.basis import Rows
-from hibnn.tasks.density.fitting import group, higher
+from hibnn.tasks.density.fitting import group
 from hibnn.tasks.density.gaussian import LowRankGaussian
 from hibnn.tasks.density.mixture import Mixture
 from hibnn.tasks.density.tails import best_tails, log_densities, spread
 
-Target = Literal["own", "shared", "diagonal"]
+Target = Literal["shared", "lda", "own", "diagonal"]
 FOLDS = 4
 ITERATIONS = 10
 ROWS_PER_COMPONENT = 12
@@ -45,10 +50,11 @@ class Family:
 
 @dataclass(frozen=True)
 class Borrowed:
-    """What a class may borrow: a covariance pooled over classes, and the least variance of every input."""
+    """What a class may borrow: a covariance pooled over classes, the least variance of every input, and the target."""
 
     shared: Float[Tensor, "inputs inputs"] | None
     floor: Float[Tensor, " inputs"]
+    target: Target = "shared"
 
     def rows(self) -> Float[Tensor, "inputs inputs"] | None:
         """Rows in single precision around zero, whose scatter is the shared covariance."""
@@ -58,57 +64,79 @@ class Borrowed:
         return (vectors * values.clamp(min=0).sqrt()).T.float()
 
 
-SINGLE = tuple(
-    Family(*given)
-    for given in (("own", 1.0), ("shared", 1.0), ("shared", 10.0), ("shared", 50.0), ("shared", math.inf), ("diagonal", 10.0))
-)
-MIXED = (("shared", 1.0), ("shared", 10.0), ("own", 1.0), ("diagonal", 1.0))
-"""What components of several are shrunk towards."""
+STRENGTHS: Mapping[Target, tuple[float, ...]] = {
+    "shared": (10.0, 1.0, 50.0),
+    "own": (1.0,),
+    "diagonal": (10.0, 1.0),
+    "lda": (math.inf,),
+}
+"""As how many rows a target may count."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A density, and the choices that made it."""
+
+    mixture: Mixture
+    family: Family
+    freedom: float
+    scale: float
 
 
 def fit_family(
     x: Float[Tensor, "rows inputs"], held: Float[Tensor, "held inputs"], components: int, borrowed: Borrowed, seed: int
-) -> Mixture:
+) -> Fit:
     """The density of the family, size and tails that cross-validation finds best; in double precision.
 
     `held` rows are judged too, by the density of all other rows.
     """
-    rows, others = x.double(), held.double()
-    best, score = None, None
+    rows = x.double()
+    best, score, tails = None, None, (math.inf, 1.0)
     for number in sizes(components, len(rows)):
-        candidates = SINGLE if number == 1 else [Family(target, a, number) for target, a in MIXED]
-        if borrowed.shared is None:
-            candidates = [family for family in candidates if family.target != "shared"]
-        judged = [(family, _judge(rows, others, family, borrowed, seed)) for family in candidates]
-        family, values = max(judged, key=lambda pair: float(pair[1].mean()))
-        if score is not None and not higher(values, score):
+        divisions = _divisions(rows, held.double(), number, borrowed.floor, seed)
+        tried = [(family, *_judge(divisions, family, borrowed)) for family in _candidates(number, borrowed)]
+        family, values, found = max(tried, key=lambda one: float(one[1].mean()))
+        if score is not None and values.mean() <= score.mean():
             break
-        best, score = family, values
+        best, score, tails = family, values, found
     assert best is not None
-    constants, quadratics = _cross_validate(rows, others, best, borrowed, seed)
-    freedom, scale = best_tails(constants, quadratics, rows.shape[1])
-    return spread(fit(rows, best, borrowed, seed), freedom, scale)
+    return refit(rows, best, *tails, borrowed, seed)
 
 
-def _judge(rows: Tensor, held: Tensor, family: Family, borrowed: Borrowed, seed: int) -> Float[Tensor, " rows"]:
-    """The log density of every row, under a density of this family that has not learned from it."""
-    constants, quadratics = _cross_validate(rows, held, family, borrowed, seed)
-    return log_densities(constants, quadratics, rows.shape[1], *best_tails(constants, quadratics, rows.shape[1]))
+def refit(
+    x: Float[Tensor, "rows inputs"], family: Family, freedom: float, scale: float, borrowed: Borrowed, seed: int
+) -> Fit:
+    """A density by choices that have been made."""
+    rows = x.double()
+    made = fit(rows, family, borrowed, grouped(rows, family.components, borrowed.floor, seed))
+    return Fit(spread(made, freedom, scale), family, freedom, scale)
 
 
-def _cross_validate(
-    rows: Tensor, held: Tensor, family: Family, borrowed: Borrowed, seed: int
-) -> tuple[list[Tensor], list[Tensor]]:
-    """Constants and squared distances of every fold's rows, and of the held-out ones."""
-    pairs = [(rows[test], rows[train]) for train, test in folds(len(rows), seed)]
-    constants, quadratics = [], []
-    for judged, learned in [*pairs, (held, rows)]:
-        if len(judged) == 0:
-            continue
-        mixture = fit(learned, family, borrowed, seed)
-        constants.append(mixture.constants)
-        quadratics.append(mixture.quadratic(Rows.of(judged)))
-    return constants, quadratics
+def _candidates(number: int, borrowed: Borrowed) -> list[Family]:
+    target = "own" if borrowed.shared is None and borrowed.target != "diagonal" else borrowed.target
+    return [Family(target, strength, number) for strength in STRENGTHS[target]]
+
+
+Division = tuple[Tensor, Tensor, Tensor]
+"""Rows to learn from, how they are first grouped, and rows to judge."""
+
+
+def _divisions(rows: Tensor, held: Tensor, number: int, floor: Tensor, seed: int) -> list[Division]:
+    """The folds of cross-validation, and all rows beside the held-out ones; at least one of them."""
+    pairs = [(rows[train], rows[test]) for train, test in folds(len(rows), seed)]
+    pairs += [(rows, held)] if len(held) else []
+    return [(train, grouped(train, number, floor, seed), test) for train, test in pairs or [(rows, rows)]]
+
+
+def _judge(
+    divisions: Sequence[Division], family: Family, borrowed: Borrowed
+) -> tuple[Float[Tensor, " judged"], tuple[float, float]]:
+    """The log densities of the judged rows of every division, with the best tails, and these."""
+    mixtures = [fit(learned, family, borrowed, parts) for learned, parts, _ in divisions]
+    quadratics = [made.quadratic(Rows.of(judged)) for made, (_, _, judged) in zip(mixtures, divisions, strict=True)]
+    constants, inputs = [mixture.constants for mixture in mixtures], mixtures[0].inputs
+    tails = best_tails(constants, quadratics, inputs)
+    return log_densities(constants, quadratics, inputs, *tails), tails
 
 
 def folds(rows: int, seed: int) -> Sequence[tuple[Tensor, Tensor]]:
@@ -120,13 +148,20 @@ def folds(rows: int, seed: int) -> Sequence[tuple[Tensor, Tensor]]:
     return [(torch.cat([*parts[:k], *parts[k + 1 :]]), parts[k]) for k in range(len(parts))]
 
 
-def fit(x: Float[Tensor, "rows inputs"], family: Family, borrowed: Borrowed, seed: int) -> Mixture:
-    """Expectation-maximisation with shrunk covariances, from k-means; Gaussian."""
+def grouped(
+    x: Float[Tensor, "rows inputs"], number: int, floor: Tensor, seed: int
+) -> Float[Tensor, "rows number"]:
+    """k-means of inputs in units of their spread: they may be of different kinds."""
+    return group(x / (x.var(0, unbiased=False) + floor).sqrt(), number, seed)
+
+
+def fit(
+    x: Float[Tensor, "rows inputs"], family: Family, borrowed: Borrowed, parts: Float[Tensor, "rows number"]
+) -> Mixture:
+    """Gaussians with shrunk covariances by expectation-maximisation, from given groups of rows."""
     own = _covariance(x, x.new_ones(len(x)))[1]
     target = own if family.target == "own" or borrowed.shared is None else borrowed.shared
     target = own.diagonal().diag() if family.target == "diagonal" else target
-    # inputs of different units are grouped by their spread within the class
-    parts = group(x / (own.diagonal() + borrowed.floor).sqrt(), family.components, seed)
     mixture = None
     for _ in range(ITERATIONS if family.components > 1 else 1):
         parts = parts[:, parts.sum(0) > min(2, len(x) - 1)]

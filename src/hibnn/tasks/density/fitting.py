@@ -68,11 +68,11 @@ def _cut(fitted: Mixture, held: Rows) -> tuple[Mixture, Tensor]:
     return cut, cut.log_density(held)
 
 
-def higher(values: Float[Tensor, " held"], others: Float[Tensor, " held"]) -> bool:
-    """Whether values are higher on average, by more than the standard error of the difference."""
+def higher(values: Float[Tensor, " held"], others: Float[Tensor, " held"], errors: float = 1.0) -> bool:
+    """Whether values are higher on average, by more than so many standard errors of the difference."""
     difference = values - others
     error = difference.std() / len(difference) ** 0.5 if len(difference) > 1 else 0.0
-    return bool(difference.mean() > error)
+    return bool(difference.mean() > errors * error)
 
 
 def expectation_maximisation(
