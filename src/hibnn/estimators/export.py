@@ -42,6 +42,9 @@ class ExportModule(nn.Module):
         self.heads = list(heads)
         self.inference = model.inference
         self.uses_densities = model.inference.uses_densities(heads)
+        # what depends on no input is found before the trace, which cannot look at values
+        self.exponents = model.inference.exponents(heads) if self.uses_densities else None
+        _ = model.inference.told.surprise, model.inference.untold.surprise, model.inference.temperature.value
         self.register_buffer("input_mean", torch.from_numpy(model.inputs.mean))
         self.register_buffer("input_scale", torch.from_numpy(model.inputs.scale))
 
@@ -62,7 +65,7 @@ class ExportClassifier(ExportModule):
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
         outputs, joint = self.outputs(x)
         predictions = [Prediction.of_draws(logits.softmax(-1)) for logits in outputs]
-        tasks, within = self.inference.posterior(predictions, joint, tasks=self.heads)
+        tasks, within = self.inference.posterior(predictions, joint, tasks=self.heads, exponents=self.exponents)
         mixture = mix_classes([prediction.normalised() for prediction in within], self.places, tasks)
         return mixture.probabilities, mixture.entropy, mixture.epistemic, mixture.tasks.T
 
@@ -84,7 +87,7 @@ class ExportRegressor(ExportModule):
             mean = values.mean(0)[:, 0]
             spread = (values[..., 0] - mean).square().mean(0)
             predictions.append(GaussianPrediction(mean, spread, torch.full_like(mean, noise)))
-        tasks, within = self.inference.posterior(predictions, joint, tasks=self.heads)
+        tasks, within = self.inference.posterior(predictions, joint, tasks=self.heads, exponents=self.exponents)
         mixed = mix_reals(within, tasks)
         total, epistemic, _ = mixed.deviations
         return (

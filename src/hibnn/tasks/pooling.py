@@ -21,6 +21,7 @@ odds count as they are (u = 1).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from jaxtyping import Float
@@ -72,7 +73,7 @@ class Pooling:
         added = torch.stack([losses, from_density, from_network]).sum(-1)
         return Pooling(self.sums + added, count)
 
-    @property
+    @cached_property
     def surprise(self) -> float:
         """The probability of a row unlike all that were held out."""
         return float(1 / (self.count + 1))

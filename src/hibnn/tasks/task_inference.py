@@ -149,14 +149,17 @@ class TaskInference:
         joint: Sequence[Tensor],
         share: Share = as_they_are,
         tasks: Sequence[int] | None = None,
+        exponents: Exponents | None = None,
     ) -> tuple[Float[Tensor, "tasks rows"], list[P]]:
         """p(t | x), and p(y | x, t) of every task; `share` adds up evidence over rows known to share a task.
 
         Arguments:
             joint: what `joint` says of the rows; nothing if the network is to answer alone.
             tasks: the numbers of the tasks that are asked; all, if not given.
+            exponents: those of these tasks, where they are known already.
         """
-        exponents = self.exponents(range(len(predictions)) if tasks is None else tasks) if joint else None
+        if joint and exponents is None:
+            exponents = self.exponents(range(len(predictions)) if tasks is None else tasks)
         if exponents is None or exponents.network_alone:
             return self.network_alone(predictions, share)
         return self.pooled(predictions, joint, exponents, share)
@@ -229,7 +232,7 @@ class TaskInference:
         """All that must be stored: statistics of inputs, no input."""
         tensors = {"temperature": self.temperature.losses} | self.densities.tensors()
         for name, pooling in (("told", self.told), ("untold", self.untold)):
-            tensors |= {f"pooling.{name}.{field}": value for field, value in vars(pooling).items()}
+            tensors |= {f"pooling.{name}.sums": pooling.sums, f"pooling.{name}.count": pooling.count}
         for task, fresh in enumerate(self.fresh):
             tensors |= {f"fresh.{task}.{field}": value for field, value in vars(fresh).items()}
         metadata = {"densities": [len(task) for task in self.densities.tasks], "fresh": len(self.fresh)}
