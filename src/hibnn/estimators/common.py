@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
@@ -60,6 +61,7 @@ class ContinualEstimator(BaseEstimator, ABC):
         density: Mapping[str, Any] | None = None,
         options: Mapping[str, Any] | None = None,
         drift: Drift = "follow",
+        ood: Literal["class"] | None = None,
         verbose: bool = True,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -74,6 +76,7 @@ class ContinualEstimator(BaseEstimator, ABC):
         self.density = density
         self.options = options
         self.drift: Drift = drift
+        self.ood: Literal["class"] | None = ood
         self.verbose = verbose
         self.random_state = random_state
 
@@ -186,6 +189,7 @@ class ContinualEstimator(BaseEstimator, ABC):
         setting = Setting(columns, Layout.MULTI, seed, regression=self._regression)
         densities = density_options(self.scaling, self.density)
         inference = TaskInference(self.task_inference, setting, options=densities)
+        inference.densities.scale = torch.from_numpy(scaling.scale)
         continual = ContinualModel(new_learner(self.method, options, setting), inference, precise=True)
         return Model(self.method, options, scaling, targets, (), continual)
 
@@ -196,6 +200,10 @@ class ContinualEstimator(BaseEstimator, ABC):
                 raise UserError(f"{name} must be None or a positive whole number, not {value!r}.")
         if self.scaling is not None and self.scaling not in SCALINGS:
             raise unknown("scaling", str(self.scaling), (*SCALINGS, "None"))
+        if self.ood not in (None, "class"):
+            raise unknown("way to count rows of no class", str(self.ood), ("class", "None"))
+        if self.ood is not None and self.task_inference != "density":
+            raise UserError("only a density finds rows of no class: leave task_inference at 'density', or ood at None.")
         if self.drift not in get_args(Drift):
             raise unknown("answer to drift", str(self.drift), get_args(Drift))
         if hasattr(self, "model_"):

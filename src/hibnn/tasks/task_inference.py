@@ -16,7 +16,7 @@ from typing import Literal, TypeVar, cast, get_args
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
 from hibnn.benchmarks.base import LazySplit, Split
@@ -25,7 +25,6 @@ from hibnn.errors import UserError, unknown
 from hibnn.learners.base import GaussianPrediction, Learner, Measure, Prediction, Setting, State
 from hibnn.tasks.density.density import DensityOptions
 from hibnn.tasks.forgetting import Drawn, Fresh, draw_rows, drift_losses, scales_of
-from hibnn.tasks.outliers import is_ood, outlier_score
 from hibnn.tasks.pooling import ALONE, NETWORK, Exponents, Pooling, log_odds, with_surprise
 from hibnn.tasks.task_densities import TaskDensities
 from hibnn.tasks.temperature import Temperature
@@ -109,13 +108,15 @@ class TaskInference:
 
     def begin_drift(self, x: Tensor, labels: Tensor, task: int) -> None:
         """Take note of what examples of a task are like, new or returned; its drift counts from now."""
-        fresh = Fresh.of(scales_of(x, labels, len(self.densities.tasks[task]), self.options))
+        fresh = Fresh.of(scales_of(x, labels, len(self.densities.tasks[task]), self.densities.transform))
         self.fresh[task : task + 1] = [fresh]
 
     def draw_rows(self, task: int) -> Drawn | None:
         """Inputs like those of a task, the same whenever they are drawn."""
+        if self.options.of != "inputs":  # no input can be drawn from densities of features
+            return None
         generator = self.setting.generator("drift", task)
-        return draw_rows(self.densities.tasks[task], self.fresh[task].scales, self.options, generator)
+        return draw_rows(self.densities.tasks[task], self.fresh[task].scales, self.densities.transform, generator)
 
     def note_drift(self, prediction: Prediction, labels: Tensor, task: int) -> None:
         """Compare what the network says of drawn rows with what it said when the task was new."""
@@ -205,12 +206,8 @@ class TaskInference:
             return torch.nn.functional.one_hot(evidence.argmax(0), len(evidence)).T.double()
         return evidence.double().softmax(0)
 
-    def outlier_scores(self, joint: Sequence[Tensor]) -> Float[Tensor, " rows"]:
-        """How strange every row is, given what `joint` says of it under all tasks; see `hibnn.tasks.outliers`."""
-        return outlier_score(*self.densities.most_probable(joint), self.densities.levels)
-
-    def is_ood(self, joint: Sequence[Tensor], rate: float) -> Bool[Tensor, " rows"]:
-        """Which rows are out of distribution when a stated share of own rows may be called so."""
+    def check_ood(self, rate: float) -> None:
+        """Refuse to look for out-of-distribution rows where nothing can, or at a rate that is none."""
         if not self.has_density:
             raise UserError(
                 "only a density can say that an input is out of distribution: infer tasks by density "
@@ -218,7 +215,6 @@ class TaskInference:
             )
         if not 0 < rate < 1:
             raise UserError(f"the share of own inputs that may be refused lies between 0 and 1, not at {rate}.")
-        return is_ood(*self.densities.most_probable(joint), self.densities.levels, rate)
 
     def parameter_count(self) -> int:
         """How many numbers are stored."""
