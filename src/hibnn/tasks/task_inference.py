@@ -12,6 +12,7 @@ experience has been learned. `hibnn.continual` puts learner and inference togeth
 
 import copy
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Literal, TypeVar, cast, get_args
 
 import numpy as np
@@ -69,13 +70,15 @@ class TaskInference:
         """how network and densities share the labels of a task that is told, and the classes of all tasks"""
         self.fresh: list[Fresh] = []
         """how well the network answers what the densities of each task draw, then and now"""
+        self.chosen: dict[tuple[int, ...], Exponents] = {}
+        """exponents by the tasks that are asked, until something is learned; an exported graph needs them ready"""
         self.densities = TaskDensities(self.options, setting)
         """empty unless tasks are told by density"""
 
     def copy(self) -> "TaskInference":
         """Another one that knows the same and goes its own way."""
         made = copy.copy(self)
-        made.densities, made.fresh = self.densities.copy(), list(self.fresh)
+        made.densities, made.fresh, made.chosen = self.densities.copy(), list(self.fresh), {}
         return made
 
     @property
@@ -94,6 +97,7 @@ class TaskInference:
 
         The network's labels are judged only if it did without these rows (`spared`).
         """
+        self.chosen = {}
         evidence = self.network_evidence(predictions)
         if len(evidence) > 1:
             self.temperature = self.temperature.update(evidence, task)
@@ -109,7 +113,7 @@ class TaskInference:
     def begin_drift(self, x: Tensor, labels: Tensor, task: int) -> None:
         """Take note of what examples of a task are like, new or returned; its drift counts from now."""
         fresh = Fresh.of(scales_of(x, labels, len(self.densities.tasks[task]), self.densities.transform))
-        self.fresh[task : task + 1] = [fresh]
+        self.fresh[task : task + 1], self.chosen = [fresh], {}
 
     def draw_rows(self, task: int) -> Drawn | None:
         """Inputs like those of a task, the same whenever they are drawn."""
@@ -121,6 +125,7 @@ class TaskInference:
     def note_drift(self, prediction: Prediction, labels: Tensor, task: int) -> None:
         """Compare what the network says of drawn rows with what it said when the task was new."""
         self.fresh[task] = self.fresh[task].measured(drift_losses(prediction.probabilities, labels))
+        self.chosen = {}
 
     def joint(
         self, x: Float[Tensor, "rows inputs"], tasks: Sequence[int] | None = None, learner: Learner | None = None
@@ -133,7 +138,12 @@ class TaskInference:
         return self.has_density and not self.exponents(tasks).network_alone
 
     def exponents(self, tasks: Sequence[int]) -> Exponents:
-        """How far the network of each task, and densities, are trusted when these tasks are asked."""
+        """How far the network of each task, and densities, are trusted when these tasks are asked; computed once."""
+        if tuple(tasks) not in self.chosen:
+            self.chosen[tuple(tasks)] = self._exponents(tasks)
+        return self.chosen[tuple(tasks)]
+
+    def _exponents(self, tasks: Sequence[int]) -> Exponents:
         known = [self.fresh[task].drift if task < len(self.fresh) else torch.zeros_like(NETWORK) for task in tasks]
         drifts = torch.stack(known)
         if len(tasks) == 1:
@@ -177,7 +187,7 @@ class TaskInference:
     ) -> tuple[Float[Tensor, "tasks rows"], list[P]]:
         """As if there were no network: p(y, t | x) ~ (n_y p(x | y, t))^v."""
         pooling = self.untold if len(joint) > 1 else self.told
-        exponents = Exponents((0.0,) * len(joint), pooling.density_alone().density)
+        exponents = replace(pooling.density_alone(), network=(0.0,) * len(joint))
         return self.pooled(predictions, joint, exponents, share)
 
     def pooled(
@@ -191,7 +201,7 @@ class TaskInference:
         tasks = self.task_probabilities(share(torch.stack([own.logsumexp(1) for own in scores])))
         within = [own.softmax(-1) for own in scores]
         if self.mixing == "soft" and isinstance(predictions[0], Prediction):
-            tasks, within = with_surprise(tasks, within, (self.untold if len(joint) > 1 else self.told).surprise)
+            tasks, within = with_surprise(tasks, within, exponents.surprise)
         parts = zip(predictions, within, exponents.network, strict=True)
         return tasks, [prediction.pooled(own, asked=u > 0) for prediction, own, u in parts]
 
@@ -242,6 +252,7 @@ class TaskInference:
         self.told, self.untold = (Pooling(**whole.below(f"pooling.{name}.")) for name in ("told", "untold"))
         self.fresh = [Fresh(**whole.below(f"fresh.{task}.")) for task in range(metadata["fresh"])]
         self.densities.restore(whole, metadata["densities"])
+        self.chosen = {}
 
 
 def odds_of(prediction: Prediction | GaussianPrediction, joint: Tensor) -> Float[Tensor, "rows labels"]:
