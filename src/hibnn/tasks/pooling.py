@@ -73,7 +73,7 @@ class Pooling:
         added = torch.stack([losses, from_density, from_network]).sum(-1)
         return Pooling(self.sums + added, count)
 
-    @cached_property
+    @property
     def surprise(self) -> float:
         """The probability of a row unlike all that were held out."""
         return float(1 / (self.count + 1))
