@@ -9,9 +9,9 @@ from hibnn.benchmarks import Scenario
 from hibnn.continual import ContinualModel
 from hibnn.tasks import TaskInference
 from hibnn.tasks.density import DensityOptions
+from hibnn.tasks.density.drawing import draw_gaussian, draw_mixture
 from hibnn.tasks.density.gaussian import LowRankGaussian
 from hibnn.tasks.density.mixture import Mixture
-from hibnn.tasks.density.drawing import draw_gaussian, draw_mixture
 from hibnn.tasks.forgetting import as_inputs, drift_losses, scales_of
 from hibnn.tasks.pooling import NETWORK
 from statistics_helpers import assert_mean

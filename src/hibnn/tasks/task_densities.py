@@ -139,8 +139,8 @@ class TaskDensities:
         """Make room for a task."""
         inputs, basis = rows.shape[1], None
         if task == 0:
-            known = self.scale is not None and self.transform.ranks is None
-            self.floor = least_variances(rows, self.scale if known else torch.ones(inputs))
+            known = self.scale if self.transform.ranks is None else None
+            self.floor = least_variances(rows, torch.ones(inputs) if known is None else known)
         if inputs > FEW_INPUTS and self.options.components > 1:
             basis = Basis.of(rows, self.options.basis, self.setting.generator("density", task, "basis"))
         self.bases.append(basis)

@@ -22,7 +22,7 @@ from hibnn.tasks.density.mixture import Mixture
 from hibnn.tasks.density.tails import spread
 from hibnn.tasks.density.transform import RankMap, Transform
 
-Name = TypeVar("Name", bool, float, Target)
+Name = TypeVar("Name")
 SHRUNK = Family("shared", 10.0)
 POWERS = (1.0, 0.5, 2.0, 4.0, 8.0)
 FLOOR, FLOOR_OF_ONE_KIND, LEAST_VARIANCE = 0.03, 0.1, 1e-6
@@ -71,7 +71,9 @@ def best_target(
 ) -> Target:
     """What covariances are best shrunk towards; `known` has log densities under the classes of other tasks."""
     families: dict[Target, Family] = {target: Family(target, strengths[0]) for target, strengths in STRENGTHS.items()}
-    losses = {name: _few_inputs(x, y, seed, family, borrowed, known) for name, family in families.items()}
+    losses: dict[Target, Tensor] = {
+        target: _few_inputs(x, y, seed, family, borrowed, known) for target, family in families.items()
+    }
     return better(losses, SURE)
 
 

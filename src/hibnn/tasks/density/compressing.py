@@ -24,11 +24,11 @@ LADDER = tuple(
     Bound(*rung)
     for rung in (
         (28, 16, 192), (24, 16, 176), (20, 16, 160), (16, 16, 160), (16, 14, 144), (14, 12, 144), (12, 12, 128),
-        (10, 12, 112), (8, 12, 112), (8, 10, 96), (6, 10, 96), (6, 8, 80), (4, 8, 80), (4, 8, 64), (3, 8, 48), (2, 8, 48), 
-        (2, 6, 32), (1, 8, 32), (1, 6, 24), (1, 4, 16), (1, 2, 8), (1, 1, 4), (1, 0, 2),
+        (10, 12, 112), (8, 12, 112), (8, 10, 96), (6, 10, 96), (6, 8, 80), (4, 8, 80), (4, 8, 64), (3, 8, 48),
+        (2, 8, 48), (2, 6, 32), (1, 8, 32), (1, 6, 24), (1, 4, 16), (1, 2, 8), (1, 1, 4), (1, 0, 2),
     )
 )  # fmt: skip
-"""From large to small; split-mnist loses least with components and directions cut together (docs/densities.md)."""
+"""From large to small; split-mnist loses least with components and directions cut together (docs/task-inference.md)."""
 
 
 def compress(mixture: Mixture, bound: Bound, size: int | None) -> Mixture:

@@ -1,4 +1,4 @@
-"""Rows drawn from densities, as densities see them: to ask what a network has forgotten, and what compression changes."""
+"""Rows drawn from densities, as these see them: to ask what a network forgot, and what compression changes."""
 
 import math
 

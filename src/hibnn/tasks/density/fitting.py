@@ -3,7 +3,7 @@
 The number of components doubles (1, 2, 4, ...) as long as held-out rows become clearly more likely; for each number,
 the rank of all components and the heaviness of their tails are those under which the held-out rows are most likely.
 Held-out likelihood was compared with the evidence (`hibnn.tasks.density.evidence`) and with BIC for mixtures and kept:
-see docs/densities.md. `MixtureDensity` calls `fit_mixture` for the rows of each experience, where inputs are many.
+see docs/task-inference.md. `MixtureDensity` calls `fit_mixture` for the rows of each experience, where inputs are many.
 """
 
 import warnings

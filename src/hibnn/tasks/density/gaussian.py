@@ -121,5 +121,7 @@ class LowRankGaussian:
 
     def to(self, dtype: torch.dtype) -> "LowRankGaussian":
         """In another precision."""
-        parts = (self.mean, self.directions, self.variances, self.noise)
-        return LowRankGaussian(*(part.to(dtype) for part in parts), self.outside)
+        mean, directions, variances, noise = (
+            part.to(dtype) for part in (self.mean, self.directions, self.variances, self.noise)
+        )
+        return LowRankGaussian(mean, directions, variances, noise, self.outside)
