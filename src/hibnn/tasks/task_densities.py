@@ -34,7 +34,7 @@ from hibnn.tasks.density.families import Borrowed
 from hibnn.tasks.density.quantising import byte_count
 from hibnn.tasks.density.transform import Transform
 from hibnn.tasks.outliers import LEVELS, Strangeness, in_spreads, quantiles
-from hibnn.tasks.typicality import OF_DENSITY, Typicality
+from hibnn.tasks.typicality import Typicality
 
 NEVER = -1e30
 """The log density of a class of which no row has come."""
@@ -183,10 +183,10 @@ class TaskDensities:
                 self.tasks[task][label] = new
                 if old.count:
                     drawn = draw_density(old, DRAWN, self.setting.generator("density", task, label, "compress"))
-                    change = [self.typicality.statistics(one, drawn, drawn)[:, :OF_DENSITY] for one in (new, old)]
-                    median = (change[0] - change[1]).median(0).values
-                    self.typicality.shift(task, label, median)
-                    self.quantiles[task][label] = self.quantiles[task][label] + median[0]
+                    before, after = (self.typicality.statistics(one, drawn, drawn) for one in (old, new))
+                    self.typicality.follow(task, label, before, after)
+                    moved = (after - before)[:, 0].median()
+                    self.quantiles[task][label] = self.quantiles[task][label] + moved
             self.bases[task] = basis
 
     def joint(

@@ -70,11 +70,15 @@ class Typicality:
             scores = quantiles(shape.score(in_spreads[label])).float()
             self.tasks[task][label] = Typical(known.median, known.lower, known.upper, scores)
 
-    def shift(self, task: int, label: int, change: Float[Tensor, " 4"]) -> None:
-        """Take note of a density that has changed: by how much the medians of its statistics have."""
+    def follow(self, task: int, label: int, old: Tensor, new: Tensor) -> None:
+        """Take note of a density that has changed: its statistics of the same rows under the old and the new one."""
+        before, after = Typical.of(old), Typical.of(new)
         known = self.tasks[task][label]
-        median = known.median + torch.cat([change, torch.zeros(self.count - OF_DENSITY)]).float()
-        self.tasks[task][label] = Typical(median, known.lower, known.upper, known.scores)
+        lower, upper = (
+            (kept + now - then).maximum(kept.minimum(now))
+            for kept, then, now in ((known.lower, before.lower, after.lower), (known.upper, before.upper, after.upper))
+        )
+        self.tasks[task][label] = Typical(known.median + after.median - before.median, lower, upper, known.scores)
 
     def strangeness(
         self, task: int, label: int, statistics: Float[Tensor, "rows statistics"]
