@@ -68,7 +68,8 @@ class ContinualClassifier(ClassifierMixin, ContinualEstimator):
 
     def predict(self, X: Any, task: TaskName | None = None) -> NDArray[Any]:
         """The most probable class of each row; over all tasks, when none is named. Never "none of these"."""
-        return self.classes_[self.predict_mixture(X, task).probabilities.numpy().argmax(1)]
+        probabilities = self.predict_mixture(X, task).probabilities.numpy()
+        return self.classes_[probabilities.argmax(1)]
 
     def predict_proba(self, X: Any, task: TaskName | None = None) -> NDArray[np.float64]:
         """Probabilities of `classes_`; a named task gives zero to classes that are not its own.
