@@ -81,7 +81,7 @@ class TaskDensities:
         on_class: Callable[[dict[str, float]], None] = lambda terms: None,
         learner: Learner | None = None,
     ) -> None:
-        """Learn from rows of a task, known or next; `held` ones choose the sizes, and some of its classes may lack.
+        """Learn from rows of a task, known or next, of `classes` by now; `held` ones choose the sizes.
 
         `on_class` is called after each class; `learner` is the one whose features are seen, where these are.
         """
@@ -91,7 +91,9 @@ class TaskDensities:
             self.transform = choose_transform(self.options, given, labels, self.setting.seed)
         rows, others = self.transform(given), self.transform(held_given)
         if task == len(self.tasks):
-            self._begin(rows, task, classes)
+            self._begin(rows, task)
+        for _ in range(classes - len(self.tasks[task])):
+            self._add_class(task, rows.shape[1])
         borrowed = self._borrowed(rows, labels, task)
         self.before = list(self.tasks[task])
         statistics = {}
@@ -135,7 +137,7 @@ class TaskDensities:
             self.quantiles[task] = [torch.zeros_like(LEVELS) for _ in classes]
             self.typicality.forget(task)
 
-    def _begin(self, rows: Tensor, task: int, classes: int) -> None:
+    def _begin(self, rows: Tensor, task: int) -> None:
         """Make room for a task."""
         inputs, basis = rows.shape[1], None
         if task == 0:
@@ -144,9 +146,15 @@ class TaskDensities:
         if inputs > FEW_INPUTS and self.options.components > 1:
             basis = Basis.of(rows, self.options.basis, self.setting.generator("density", task, "basis"))
         self.bases.append(basis)
-        self.tasks.append([new_density(self.options, inputs, basis) for _ in range(classes)])
-        self.quantiles.append([torch.zeros_like(LEVELS) for _ in range(classes)])
-        self.typicality.begin(classes)
+        self.tasks.append([])
+        self.quantiles.append([])
+        self.typicality.begin()
+
+    def _add_class(self, task: int, inputs: int) -> None:
+        """Make room for a class of a task, first or taken up later."""
+        self.tasks[task].append(new_density(self.options, inputs, self.bases[task]))
+        self.quantiles[task].append(torch.zeros_like(LEVELS))
+        self.typicality.add_class(task)
 
     def _borrowed(self, rows: Tensor, labels: Tensor, task: int) -> Borrowed | None:
         """What the classes of these rows may borrow from each other, and from those of other tasks."""
@@ -154,10 +162,11 @@ class TaskDensities:
             return None
         others = [densities for number, densities in enumerate(self.tasks) if number != task]
         known = [own for densities in others for own in densities if own.count]
-        if self.options.of == "features":  # which are something else in every task
-            known = []
+        floor = self.floor
+        if self.options.of == "features":  # which are something else in every task, and may be more
+            known, floor = [], least_variances(rows, torch.ones(rows.shape[1]))
         generator = self.setting.generator("density", task, "borrowing")
-        return borrowed_by(rows, labels, known, self.bases[task], self.floor, generator)
+        return borrowed_by(rows, labels, known, self.bases[task], floor, generator)
 
     def _fit_within(self, budget: int | None) -> None:
         """Make all densities smaller, by the same bound, if together they take more bytes than they may."""

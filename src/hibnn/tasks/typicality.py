@@ -49,10 +49,14 @@ class Typicality:
         own = torch.stack([mixture.log_density(rows), *logs], 1).double()
         return torch.cat([own, example_statistics(given, seen).double()], 1) if self.standardise else own
 
-    def begin(self, classes: int) -> None:
+    def begin(self) -> None:
         """Make room for a task."""
-        self.tasks.append([Typical.empty(self.count) for _ in range(classes)])
+        self.tasks.append([])
         self.shapes.append(self.shapes[-1] if self.shapes else Shape.empty(self.count))
+
+    def add_class(self, task: int) -> None:
+        """Make room for a class of a task."""
+        self.tasks[task].append(Typical.empty(self.count))
 
     def forget(self, task: int) -> None:
         """Begin a task again."""

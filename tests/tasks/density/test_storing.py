@@ -169,3 +169,19 @@ def test_densities_come_back_as_they_were():
     mine, theirs = (one.strangeness(x, one.joint(x)) for one in (made, other))
     assert torch.equal(mine.score, theirs.score)
     assert torch.equal(mine.p_value, theirs.p_value)
+
+
+def test_a_task_may_take_up_a_class_later():
+    made = densities()
+    x = torch.from_numpy(images(50, seed=3).x)
+    before = made.joint(x)[0]
+    other = images(60, seed=11)
+    turned = other.x[:, ::-1].copy()
+    made.learn(Split(turned, np.full(60, 2)), Split(turned[:0], other.y[:0]), 0, 3)
+    after = made.joint(x)[0]
+    assert after.shape == (50, 3)
+    changed = (after[:, :2] - before).std(0)  # by the classes' shares of the task, the same for every row
+    assert (changed < 1e-5).all()
+    new = torch.from_numpy(turned)
+    assert (made.joint(new)[0].argmax(1) == 2).all()
+    assert (made.strangeness(new, made.joint(new)).p_value < 0.05).double().mean() < 0.2
