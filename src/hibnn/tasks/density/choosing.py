@@ -16,10 +16,10 @@ from torch import Tensor
 
 from hibnn.tasks.density.basis import Basis, Rows
 from hibnn.tasks.density.density import FEW_INPUTS, DensityOptions
-from hibnn.tasks.density.families import STRENGTHS, Borrowed, Family, Target, fit, folds
+from hibnn.tasks.density.families import STRENGTHS, Borrowed, Family, Full, Target, fit, folds
 from hibnn.tasks.density.fitting import expectation_maximisation, higher
 from hibnn.tasks.density.mixture import Mixture
-from hibnn.tasks.density.tails import spread
+from hibnn.tasks.density.tails import log_densities, spread
 from hibnn.tasks.density.transform import RankMap, Transform
 
 Name = TypeVar("Name")
@@ -120,14 +120,19 @@ def _few_inputs(
         if any(len(part) == 0 for part in own):
             continue
         given = borrowed or Borrowed(pooled([part - part.mean(0) for part in own]), floor)
-        made = [spread(fit(part, family, given, part.new_ones(len(part), 1)), FREEDOM, 1.0) for part in own]
-        logs = [one.log_density(rows[judge])[:, None] for one in made]
+        made = [fit(part, family.target, [family.strength], given, part.new_ones(len(part), 1)) for part in own]
+        logs = [_under(one, rows[judge])[:, None] for one in made]
         found.append(torch.cat(logs if known is None else [*logs, known[judge]], 1))
         order.append(judge)
     if not found:
         return rows.new_zeros(1)
     judged = torch.cat(order)
     return log_loss(torch.cat(found), torch.searchsorted(labels, y[judged]))
+
+
+def _under(made: Full, rows: Float[Tensor, "rows inputs"]) -> Float[Tensor, " rows"]:
+    """The log densities of rows, with the usual tails."""
+    return log_densities([made.constants[0]], [made.quadratic(rows)[0]], rows.shape[1], FREEDOM, 1.0)
 
 
 def pooled(centred: Sequence[Float[Tensor, "rows inputs"]]) -> Float[Tensor, "inputs inputs"]:

@@ -20,13 +20,13 @@ come to be learned after they have calibrated.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from hibnn.tasks.density.basis import Rows
 from hibnn.tasks.density.fitting import group
 from hibnn.tasks.density.gaussian import LowRankGaussian
 from hibnn.tasks.density.mixture import Mixture
@@ -83,6 +83,37 @@ class Fit:
     scale: float
 
 
+@dataclass(frozen=True)
+class Full:
+    """Mixtures of Gaussians by the Cholesky factors of their covariances, of all strengths at once.
+
+    Components that have lost their rows stay, with a log weight of -inf.
+    """
+
+    means: Float[Tensor, "strengths components inputs"]
+    factors: Float[Tensor, "strengths components inputs inputs"]
+    counts: Float[Tensor, "strengths components"]
+
+    @cached_property
+    def constants(self) -> Float[Tensor, "strengths components"]:
+        """log n_k / n - 1/2 log |2 pi C_k|."""
+        weights = (self.counts / self.counts.sum(-1, keepdim=True)).log()
+        halves = self.factors.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+        return weights - halves - self.means.shape[-1] / 2 * math.log(2 * math.pi)
+
+    def quadratic(self, x: Float[Tensor, "rows inputs"]) -> Float[Tensor, "strengths rows components"]:
+        """The squared Mahalanobis distance to every component."""
+        centred = (x - self.means[..., None, :]).mT
+        return torch.linalg.solve_triangular(self.factors, centred, upper=False).square().sum(-2).mT
+
+    def mixture(self, strength: int = 0) -> Mixture:
+        """The mixture of one of the strengths, without components that have no rows."""
+        kept = self.counts[strength] > 0
+        parts = zip(self.means[strength][kept], self.factors[strength][kept], strict=True)
+        gaussians = tuple(LowRankGaussian.of_covariance(mean, factor @ factor.T) for mean, factor in parts)
+        return Mixture(gaussians, self.counts[strength][kept])
+
+
 def fit_family(
     x: Float[Tensor, "rows inputs"], held: Float[Tensor, "held inputs"], components: int, borrowed: Borrowed, seed: int
 ) -> Fit:
@@ -94,8 +125,7 @@ def fit_family(
     best, score, tails = None, None, (math.inf, 1.0)
     for number in sizes(components, len(rows)):
         divisions = _divisions(rows, held.double(), number, borrowed.floor, seed)
-        tried = [(family, *_judge(divisions, family, borrowed)) for family in _candidates(number, borrowed)]
-        family, values, found = max(tried, key=lambda one: float(one[1].mean()))
+        family, values, found = _judge(divisions, _target(borrowed), number, borrowed)
         if score is not None and values.mean() <= score.mean():
             break
         best, score, tails = family, values, found
@@ -108,13 +138,13 @@ def refit(
 ) -> Fit:
     """A density by choices that have been made."""
     rows = x.double()
-    made = fit(rows, family, borrowed, grouped(rows, family.components, borrowed.floor, seed))
+    parts = grouped(rows, family.components, borrowed.floor, seed)
+    made = fit(rows, family.target, [family.strength], borrowed, parts).mixture()
     return Fit(spread(made, freedom, scale), family, freedom, scale)
 
 
-def _candidates(number: int, borrowed: Borrowed) -> list[Family]:
-    target = "own" if borrowed.shared is None and borrowed.target != "diagonal" else borrowed.target
-    return [Family(target, strength, number) for strength in STRENGTHS[target]]
+def _target(borrowed: Borrowed) -> Target:
+    return "own" if borrowed.shared is None and borrowed.target != "diagonal" else borrowed.target
 
 
 Division = tuple[Tensor, Tensor, Tensor]
@@ -129,14 +159,19 @@ def _divisions(rows: Tensor, held: Tensor, number: int, floor: Tensor, seed: int
 
 
 def _judge(
-    divisions: Sequence[Division], family: Family, borrowed: Borrowed
-) -> tuple[Float[Tensor, " judged"], tuple[float, float]]:
-    """The log densities of the judged rows of every division, with the best tails, and these."""
-    mixtures = [fit(learned, family, borrowed, parts) for learned, parts, _ in divisions]
-    quadratics = [made.quadratic(Rows.of(judged)) for made, (_, _, judged) in zip(mixtures, divisions, strict=True)]
-    constants, inputs = [mixture.constants for mixture in mixtures], mixtures[0].inputs
-    tails = best_tails(constants, quadratics, inputs)
-    return log_densities(constants, quadratics, inputs, *tails), tails
+    divisions: Sequence[Division], target: Target, number: int, borrowed: Borrowed
+) -> tuple[Family, Float[Tensor, " judged"], tuple[float, float]]:
+    """The strength under which the judged rows of all divisions are likeliest, their log densities, and the tails."""
+    strengths, inputs = STRENGTHS[target], divisions[0][0].shape[1]
+    fits = [fit(learned, target, strengths, borrowed, parts) for learned, parts, _ in divisions]
+    distances = [made.quadratic(judged) for made, (_, _, judged) in zip(fits, divisions, strict=True)]
+    found = []
+    for place, strength in enumerate(strengths):
+        constants, quadratics = [made.constants[place] for made in fits], [own[place] for own in distances]
+        tails = best_tails(constants, quadratics, inputs)
+        values = log_densities(constants, quadratics, inputs, *tails)
+        found.append((Family(target, strength, number), values, tails))
+    return max(found, key=lambda one: float(one[1].mean()))
 
 
 def folds(rows: int, seed: int) -> Sequence[tuple[Tensor, Tensor]]:
@@ -154,34 +189,56 @@ def grouped(x: Float[Tensor, "rows inputs"], number: int, floor: Tensor, seed: i
 
 
 def fit(
-    x: Float[Tensor, "rows inputs"], family: Family, borrowed: Borrowed, parts: Float[Tensor, "rows number"]
-) -> Mixture:
-    """Gaussians with shrunk covariances by expectation-maximisation, from given groups of rows."""
-    own = _covariance(x, x.new_ones(len(x)))[1]
-    target = own if family.target == "own" or borrowed.shared is None else borrowed.shared
-    target = own.diagonal().diag() if family.target == "diagonal" else target
-    mixture = None
-    for _ in range(ITERATIONS if family.components > 1 else 1):
-        parts = parts[:, parts.sum(0) > min(2, len(x) - 1)]
-        gaussians = [_component(x, parts[:, k], target, family.strength, borrowed.floor) for k in range(parts.shape[1])]
-        mixture = Mixture(tuple(gaussians), parts.sum(0))
-        parts = mixture.joint(x).softmax(1)
-    assert mixture is not None
-    return mixture
+    x: Float[Tensor, "rows inputs"],
+    target: Target,
+    strengths: Sequence[float],
+    borrowed: Borrowed,
+    parts: Float[Tensor, "rows number"],
+) -> Full:
+    """Gaussians with covariances shrunk by each strength, by expectation-maximisation, from given groups of rows."""
+    weight = torch.tensor(strengths, dtype=x.dtype)[:, None]
+    matrix = _towards(x, target, borrowed.shared)
+    given = parts.T.expand(len(strengths), -1, -1)
+    made = _maximise(x, given, matrix, weight, borrowed.floor)
+    for _ in range(ITERATIONS - 1 if parts.shape[1] > 1 else 0):
+        joint = made.constants[:, None] - 0.5 * made.quadratic(x)
+        made = _maximise(x, joint.softmax(-1).mT, matrix, weight, borrowed.floor)
+    return made
 
 
-def _component(x: Tensor, weights: Tensor, target: Tensor, strength: float, floor: Tensor) -> LowRankGaussian:
-    mean, covariance = _covariance(x, weights)
-    share = 1.0 if math.isinf(strength) else strength / (float(weights.sum()) + strength)
-    return LowRankGaussian.of_covariance(mean, (1 - share) * covariance + share * target + floor.diag())
+def _towards(x: Tensor, target: Target, shared: Tensor | None) -> Float[Tensor, "inputs inputs"]:
+    """What covariances are shrunk towards."""
+    if target in ("shared", "lda") and shared is not None:
+        return shared
+    centred = x - x.mean(0)
+    own = centred.T @ centred / len(x)
+    return own.diagonal().diag() if target == "diagonal" else own
 
 
-def _covariance(x: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean and covariance of weighted rows."""
-    shares = weights / weights.sum()
-    mean = shares @ x
-    centred = (x - mean) * shares.sqrt()[:, None]
-    return mean, centred.T @ centred
+def _maximise(
+    x: Tensor, parts: Float[Tensor, "strengths number rows"], target: Tensor, weight: Tensor, floor: Tensor
+) -> Full:
+    """Means and shrunk covariances of rows that belong to components in parts; too few rows are none."""
+    sums = parts.sum(-1)
+    counts = torch.where(sums > min(2, len(x) - 1), sums, 0.0)
+    shares = parts / sums.clamp(min=1e-300)[..., None]
+    means = shares @ x
+    rooted = (x - means[..., None, :]) * shares.sqrt()[..., None]
+    share = torch.where(weight.isinf(), 1.0, weight / (sums + weight))[..., None, None]
+    covariances = (1 - share) * (rooted.mT @ rooted) + share * target + floor.diag()
+    return Full(means, _factor(covariances), counts)
+
+
+def _factor(covariances: Float[Tensor, "*some inputs inputs"]) -> Float[Tensor, "*some inputs inputs"]:
+    """Cholesky factors; where rounding left no positive matrix, of one with a little more on its diagonal."""
+    factors, failed = torch.linalg.cholesky_ex(covariances)
+    ridge = 1e-12
+    while failed.any():
+        size = covariances.diagonal(dim1=-2, dim2=-1).mean(-1)[..., None, None].clamp(min=1e-30)
+        covariances = covariances + ridge * size * torch.eye(covariances.shape[-1], dtype=covariances.dtype)
+        factors, failed = torch.linalg.cholesky_ex(covariances)
+        ridge *= 10
+    return factors
 
 
 def sizes(components: int, rows: int) -> Sequence[int]:

@@ -41,10 +41,11 @@ def spread(mixture: Mixture, freedom: float, scale: float) -> Mixture:
 
 def best_tails(constants: Sequence[Tensor], quadratics: Sequence[Tensor], inputs: int) -> tuple[float, float]:
     """Degrees of freedom and scale; one entry a fold, (components,) and (rows, components)."""
+    own, distances = _joined(constants, quadratics)
     made = []
     for freedom in FREEDOMS:
-        scale = best_scale(constants, quadratics, inputs, freedom)
-        made.append((float(log_densities(constants, quadratics, inputs, freedom, scale).mean()), freedom, scale))
+        scale = best_scale(own, distances, inputs, freedom)
+        made.append((float(_log_densities(own, distances, inputs, freedom, scale).mean()), freedom, scale))
     _, freedom, scale = max(made)
     return freedom, scale
 
@@ -53,19 +54,31 @@ def log_densities(
     constants: Sequence[Tensor], quadratics: Sequence[Tensor], inputs: int, freedom: float, scale: float
 ) -> Float[Tensor, " rows"]:
     """log p of all rows, under the mixture of their fold with these tails."""
-    joint = [own + log_tail(q / scale, inputs, freedom) for own, q in zip(constants, quadratics, strict=True)]
-    return torch.cat([fold.logsumexp(1) for fold in joint]) - inputs / 2 * math.log(scale)
+    return _log_densities(*_joined(constants, quadratics), inputs, freedom, scale)
 
 
-def best_scale(constants: Sequence[Tensor], quadratics: Sequence[Tensor], inputs: int, freedom: float) -> float:
+def _joined(constants: Sequence[Tensor], quadratics: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+    """Of the rows of all folds together, the constants of their fold's components, and distances to them."""
+    own = [fold.expand(len(rows), -1) for fold, rows in zip(constants, quadratics, strict=True)]
+    return torch.cat(own), torch.cat(list(quadratics))
+
+
+def _log_densities(constants: Tensor, quadratics: Tensor, inputs: int, freedom: float, scale: float) -> Tensor:
+    joint = constants + log_tail(quadratics / scale, inputs, freedom)
+    return joint.logsumexp(1) - inputs / 2 * math.log(scale)
+
+
+def best_scale(
+    constants: Float[Tensor, "rows components"],
+    quadratics: Float[Tensor, "rows components"],
+    inputs: int,
+    freedom: float,
+) -> float:
     """The scale of highest likelihood for given degrees of freedom, by its fixed point."""
     scale = 1.0
     for _ in range(STEPS):
-        sums, count = 0.0, 0
-        for own, quadratic in zip(constants, quadratics, strict=True):
-            shares = (own + log_tail(quadratic / scale, inputs, freedom)).softmax(1)
-            weights = 1.0 if math.isinf(freedom) else (freedom + inputs) / (freedom + quadratic / scale)
-            sums += float((shares * weights * quadratic).sum())
-            count += len(quadratic)
-        scale = min(max(sums / (inputs * count), 1 / WIDEST), WIDEST)
+        shares = (constants + log_tail(quadratics / scale, inputs, freedom)).softmax(1)
+        weights = 1.0 if math.isinf(freedom) else (freedom + inputs) / (freedom + quadratics / scale)
+        mean = float((shares * weights * quadratics).sum()) / (inputs * len(quadratics))
+        scale = min(max(mean, 1 / WIDEST), WIDEST)
     return scale
