@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from markupsafe import Markup, escape
 from matplotlib.ticker import MaxNLocator
 
-from hibnn.report.style import look
+from hibnn.report.style import look, looks
 
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 400, 46, 12, 12, 40
 ROW = 30
@@ -113,7 +113,7 @@ def rows(entries: Sequence[Row], description: str) -> Markup:
 
 def css_class(method: str) -> str:
     """The class that gives a method its colour; one class for all methods that are not listed."""
-    return f"m-{method}" if look(method).name != method else "m-other"
+    return f"m-{method}" if method in looks() else "m-other"
 
 
 def swatch(method: str) -> Markup:

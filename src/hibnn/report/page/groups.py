@@ -3,6 +3,7 @@
 import numpy as np
 
 from hibnn.evaluation.significance import mean_and_error
+from hibnn.neurons import neurons_by_task, sizes_itself
 from hibnn.runs.groups import Group
 
 
@@ -14,10 +15,19 @@ def mean_matrix(group: Group) -> np.ndarray | None:
     return mean_and_error(found)[0]
 
 
+def neurons_of_runs(group: Group) -> np.ndarray | None:
+    """Neurons after each task, all layers together: a row a run, a column a task; None where none are counted."""
+    counted = [neurons_by_task(numbers, group.config["options"]) for numbers in group.finished]
+    known = [tasks for tasks in counted if tasks is not None]
+    return np.array(known) if known and len({len(tasks) for tasks in known}) == 1 else None
+
+
 def neurons(group: Group) -> list[float] | None:
-    """Neurons in use after each task, all layers together, averaged over runs; None for methods of fixed width."""
-    found = [numbers.get("active_units_per_task") for numbers in group.finished]
-    totals = [[sum(units) for units in tasks] for tasks in found if tasks and all(tasks)]
-    if not totals or len({len(tasks) for tasks in totals}) > 1:
-        return None
-    return [mean_and_error(values)[0] for values in zip(*totals, strict=True)]
+    """The mean over runs of the neurons after each task."""
+    runs = neurons_of_runs(group)
+    return None if runs is None else [float(value) for value in runs.mean(0)]
+
+
+def grows(group: Group) -> bool:
+    """Whether the neurons came out of its runs, rather than out of their options."""
+    return any(sizes_itself(numbers) for numbers in group.finished)
