@@ -20,7 +20,7 @@ def chosen_widths(options: Mapping[str, Any]) -> tuple[int, ...]:
     """Of the hidden layers, as they were asked for; empty where the options do not say."""
     depth = options.get("depth")
     layers = depth if isinstance(depth, int) and depth <= DEEPEST else 0
-    widths = options.get("hidden") or [options.get("width")] * layers
+    widths: Any = options.get("hidden") or [options.get("width")] * layers
     good = isinstance(widths, list | tuple) and all(isinstance(width, int) for width in widths)
     return tuple(widths) if good else ()
 

@@ -80,8 +80,9 @@ def save_figure(figure: Figure, path: Path, description: str = "") -> None:
     `description` is kept within the file: what the figure was made of.
     """
     kind = format_of(path)
-    metadata: dict[str, str | None] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
-    metadata |= {"Subject" if kind == "pdf" else "Description": description} if description else {}
+    undated: dict[str, dict[str, str | None]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    said = {"Subject" if kind == "pdf" else "Description": description} if description else {}
+    metadata = undated.get(kind, {}) | said
     with atomic_write(path) as temporary, mpl.rc_context():
         mpl.rcParams.update(RULES)
         figure.savefig(temporary, dpi=200, format=kind, metadata=metadata)
