@@ -56,7 +56,9 @@ class Story:
         means: dict[str, float | list[float]] = {
             name: round(float(values.mean()), 1) for name, values in shares.items()
         }
-        return means | {"neurons": [round(float(count)) for count in self.neurons.mean(0)], "kilobytes": self.kilobytes}
+        so_far = [round(float(share), 1) for share in self.ours.mean(0)]
+        neurons = [round(float(count)) for count in self.neurons.mean(0)]
+        return means | {"so_far": so_far, "neurons": neurons, "kilobytes": self.kilobytes}
 
     @property
     def kilobytes(self) -> int:

@@ -37,7 +37,15 @@ def wide_study(folder):
         fabricate(folder / f"a-{seed}", 0.9, scenario="class", task_inference="density", seed=seed, **changes)
         fabricate(folder / f"b-{seed}", 0.8, scenario="class", task_inference="entropy", seed=seed)
         fabricate(folder / f"c-{seed}", 0.7, method="ewc", dataset="split-mnist-images", seed=seed)
-    rewrite(folder / "a-0", "result.json", parameters=123_456_789, seconds=123_456.0)
+        ledger = {
+            "acc_network": 0.5 + seed / 10,
+            "acc_density": 0.9,
+            "nll": 0.1,
+            "nll_network": 1.1,
+            "nll_density": 0.2,
+        }
+        memory = {"bytes_network": 310_000, "bytes_density": 8_560_000, "stored_examples": 10_841}
+        rewrite(folder / f"a-{seed}", "result.json", parameters=123_456_789, seconds=123_456.0, **ledger, **memory)
     return folder
 
 
@@ -50,9 +58,10 @@ def wide_report(tmp_path_factory):
 
 def test_all_results_fit_a_usual_screen(visit, wide_report):
     page = visit(wide_report.as_uri(), 1440).page
-    assert page.eval_on_selector("#results .scroll", "box => box.scrollWidth - box.clientWidth") <= 0
-    assert page.locator("#results .hint").is_hidden()
-    assert page.locator("#results .scroll.more-right").count() == 0
+    for section in ("results", "ledger"):
+        assert page.eval_on_selector(f"#{section} .scroll", "box => box.scrollWidth - box.clientWidth") <= 0
+        assert page.locator(f"#{section} .hint").is_hidden()
+        assert page.locator(f"#{section} .scroll.more-right").count() == 0
 
 
 def test_on_a_telephone_the_results_say_that_they_scroll(visit, wide_report):
