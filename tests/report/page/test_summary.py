@@ -96,7 +96,8 @@ def test_two_ways_to_infer_the_task_are_two_entries(tmp_path):
     (rows,), (sequence,) = accuracy_figures(groups), sequence_figures(groups)
     names = [name for _, name in sequence.legend]
     assert names == ["IBNN, by sample, task inference density", "IBNN, by sample, task inference entropy"]
-    assert len({(style.line, style.marker, style.opacity) for style, _ in sequence.legend}) == 2
+    for part in ("line", "marker", "opacity"):
+        assert len({getattr(style, part) for style, _ in sequence.legend}) == 2
     assert "density 90.00 %" in rows.chart
 
 
