@@ -173,8 +173,8 @@ def test_a_watched_page_shows_a_run_that_finishes(visit, tmp_path):
             page = visit(f"http://127.0.0.1:{server.server_port}/").page
             assert "1 running" in page.inner_text(".statuses")
             fabricate(tmp_path / "one", 0.9)
-            page.wait_for_selector(".ranking .leader")
-            assert page.inner_text(".ranking .leader .value").startswith("90.00")
+            page.wait_for_selector(".ranking li")
+            assert page.inner_text(".ranking li .value").startswith("90.00")
             page.context.close()
         finally:
             server.shutdown()
