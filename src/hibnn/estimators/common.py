@@ -25,6 +25,7 @@ from hibnn.estimators.scaling import Scaling
 from hibnn.estimators.tables.encoding import TableEncoder
 from hibnn.estimators.training import learn_experience, with_length
 from hibnn.learners import Setting, find_method
+from hibnn.neurons import layer_neurons
 from hibnn.nn.layout import Layout
 from hibnn.tasks import TaskInference, TaskInferenceName
 from hibnn.tasks.mixture import ClassMixture, GaussianMixture
@@ -242,7 +243,7 @@ class ContinualEstimator(BaseEstimator, ABC):
         self.model_ = model
         self.tasks_ = [task.name for task in model.tasks]
         self.drift_ = model.change
-        self.n_active_ = list(model.options.widths) if active is None else active
+        self.n_active_ = layer_neurons(active, model.options.widths)
 
     def _inputs(self, X: Any) -> NDArray[np.float32]:
         """Inputs to predict for, scaled as the model has learned it."""

@@ -14,6 +14,7 @@ from hibnn.cli.arguments import parse
 from hibnn.estimators import load_model
 from hibnn.estimators.pictures import model_figure
 from hibnn.files.atomic import check_output
+from hibnn.neurons import neurons_text
 from hibnn.report.figures import save_figure
 from hibnn.report.style import format_of
 from hibnn.visible import visible
@@ -78,7 +79,7 @@ def show(known: dict[str, Any], console: Console) -> None:
         words = (task["name"], classes or "-", task["rows"], task["experiences"])
         tasks.add_row(*(Text(visible(word)) for word in words))
     console.print(tasks)
-    neurons = " + ".join(f"{units:g}" for units in known["neurons"])
+    neurons = neurons_text(known["neurons"])
     size = f"{known['parameters']} parameters, {known['bytes'] / 1e6:.2f} MB"
     console.print(f"{neurons} neurons; {known['columns']} columns; {size}", highlight=False)
     beside = f"{known['inference_parameters']} of the parameters"
