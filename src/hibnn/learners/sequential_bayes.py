@@ -14,12 +14,12 @@ import torch
 from torch import Tensor
 
 from hibnn.benchmarks.base import Split
+from hibnn.learners.adam import Adam
 from hibnn.learners.base import Prediction, Setting, State
 from hibnn.learners.bayes_options import BayesOptions, Plan
 from hibnn.learners.network import NetworkLearner
 from hibnn.learners.neurons import BuffetNeurons, Neurons
 from hibnn.learners.objective import negative_elbo
-from hibnn.learners.optimisers import Adam
 from hibnn.learners.training import Means, check_finite, minibatches
 from hibnn.nn.layers.ibp import NeuronMask
 from hibnn.nn.layers.linear import gaussian_start
@@ -113,7 +113,7 @@ class SequentialBayes(NetworkLearner):
             groups.append({"params": list(noise), "lr": self.options.learning_rate})
         for group in groups:
             group["full_rate"] = group["lr"]
-        return Adam(groups, fused=True)
+        return Adam(groups)
 
     def temper(self, task: int, keep: float) -> None:
         """Power priors for the task's head, and for the layers below it where no other task reads them."""

@@ -20,6 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from hibnn.benchmarks.base import Split
 from hibnn.errors import UserError
 from hibnn.learners.base import Setting, State
 from hibnn.learners.bayes_options import BuffetOptions
@@ -61,6 +62,7 @@ class SizedBayes(SequentialBayes):
         self.offered, self.explored = list[int](), 0
         self.best: Tensor | None = None
         self.curves: dict[int, Tensor] = {}
+        self.rows_learned = 0
 
     def first_neurons(self) -> tuple[Sequence[int], NeuronMask | None]:
         return [0] * len(self.options.widths), None
@@ -75,6 +77,10 @@ class SizedBayes(SequentialBayes):
     def settled(self) -> int:
         """The epoch from which on the size stands."""
         return max(self.exploration, self.plan.epochs - max(1, round(self.plan.epochs / 5)))
+
+    def attach(self, split: Split, task: int) -> None:
+        super().attach(split, task)
+        self.rows_learned = len(self.learned(0))
 
     def prepare(self) -> None:
         self.kept, self.best, self.curves = self.bayesian.widths, None, {}
