@@ -28,7 +28,7 @@ class Adam(Uncompiled):
         super().__init__(params, {"lr": lr, "weight_decay": weight_decay, "fused": True})
 
     @torch.no_grad()
-    def step(self, closure: None = None) -> None:
+    def step(self, closure: None = None) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Update every parameter that has a gradient."""
         for group in self.param_groups:
             held = [parameter for parameter in group["params"] if parameter.grad is not None]
@@ -36,8 +36,8 @@ class Adam(Uncompiled):
                 continue
             states = [self.state[parameter] or self.begin(parameter) for parameter in held]
             steps = [state["step"] for state in states]
-            torch._foreach_add_(steps, 1.0)
-            torch._fused_adam_(
+            torch._foreach_add_(steps, 1.0)  # pyright: ignore[reportPrivateImportUsage]
+            torch._fused_adam_(  # pyright: ignore[reportPrivateImportUsage]
                 held,
                 [parameter.grad for parameter in held],
                 [state["exp_avg"] for state in states],
