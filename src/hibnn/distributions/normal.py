@@ -32,20 +32,32 @@ def total_kl_normal(
 
 
 class _TotalKl(torch.autograd.Function):
-    """sum KL; on the way, dKL/dm = (m - m_p) / s_p^2 and dKL/d log s^2 = (s^2 / s_p^2 - 1) / 2."""
+    """The summed divergence with its gradient."""
 
     @staticmethod
     def forward(ctx, mean, log_variance, prior_mean, prior_log_variance):
-        prior_precision = prior_log_variance.neg().exp_()
-        difference = mean - prior_mean
-        mean_slope = difference * prior_precision
-        variance_slope = torch.addcmul(mean.new_full((), -0.5), log_variance.exp(), prior_precision, value=0.5)
-        ctx.save_for_backward(mean_slope, variance_slope)
-        gap = (prior_log_variance - log_variance).sum()
-        return 0.5 * (gap + torch.dot(difference.flatten(), mean_slope.flatten())) + variance_slope.sum()
+        total, *slopes = total_kl_with_slopes(mean, log_variance, prior_mean, prior_log_variance, log_variance.exp())
+        ctx.save_for_backward(*slopes)
+        return total
 
     @staticmethod
     @once_differentiable
     def backward(ctx, gradient):  # pyright: ignore[reportIncompatibleMethodOverride]
         mean_slope, variance_slope = ctx.saved_tensors
         return gradient * mean_slope, gradient * variance_slope, None, None
+
+
+def total_kl_with_slopes(
+    mean: Tensor, log_variance: Tensor, prior_mean: Tensor, prior_log_variance: Tensor, variance: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """sum KL, dKL/dm = (m - m_p) / s_p^2 and dKL/d log s^2 = (s^2 / s_p^2 - 1) / 2, outside automatic differentiation.
+
+    The variance is exp(log_variance), which the caller has computed.
+    """
+    prior_precision = prior_log_variance.neg().exp_()
+    difference = mean - prior_mean
+    mean_slope = difference * prior_precision
+    variance_slope = torch.addcmul(mean.new_full((), -0.5), variance, prior_precision, value=0.5)
+    gap = (prior_log_variance - log_variance).sum()
+    total = 0.5 * (gap + torch.dot(difference.flatten(), mean_slope.flatten())) + variance_slope.sum()
+    return total, mean_slope, variance_slope

@@ -68,7 +68,7 @@ class GradientLearner(NetworkLearner, ABC):
 
     def terms(self, rows: Tensor) -> dict[str, Tensor]:
         """The terms of the loss on a minibatch; they are summed."""
-        return {"nll": cross_entropy(self.mlp(self.x[rows], self.task), self.y[rows])}
+        return {"nll": cross_entropy(self.mlp(self.x.index_select(0, rows), self.task), self.y[rows])}
 
     def adjust_gradients(self) -> dict[str, Tensor]:
         """Change the gradients before a step (a penalty, a projection); returns terms to report."""

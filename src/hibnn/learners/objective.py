@@ -56,8 +56,8 @@ def negative_elbo(
     masks = None
     if network.buffet is not None:
         masks, terms = training_masks(network.buffet, len(x) * draws.weights, examples, draws, generator, kl_weight)
-    outputs = network(x, head, masks, generator, draws.weights)
-    return {"nll": likelihood.nll(outputs, y), "kl_weights": network.kl_weights(head) * scale} | terms
+    outputs, kl_weights = network.forward_with_kl(x, head, masks, generator, draws.weights)
+    return {"nll": likelihood.nll(outputs, y), "kl_weights": kl_weights * scale} | terms
 
 
 def training_masks(

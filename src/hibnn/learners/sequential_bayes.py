@@ -153,8 +153,8 @@ class SequentialBayes(NetworkLearner):
         assert self.optimiser is not None
         terms = self.objective(
             self.bayesian,
-            self.x[rows],
-            self.y[rows],
+            self.x.index_select(0, rows),
+            self.y.index_select(0, rows),
             self.task,
             self.examples(),
             self.likelihood,

@@ -100,16 +100,46 @@ class BayesianMLP(HeadedNetwork):
 
         Without a generator the weights are at their means.
         """
-        rows = self.features(x, masks, generator, draws)
-        logits = [self.draw(layer, rows, draws, generator, first=not self.body) for layer in self.heads_of(head)]
+        return self._logits(x, head, masks, generator, draws, None)
+
+    def forward_with_kl(
+        self,
+        x: Float[Tensor, "batch inputs"],
+        head: int,
+        masks: Sequence[Float[Tensor, "rows units"]] | None,
+        generator: torch.Generator,
+        draws: int = 1,
+    ) -> tuple[Float[Tensor, "rows outputs"], Float[Tensor, ""]]:
+        """The logits and `kl_weights`, from one pass over the weights: what a training step needs."""
+        kls = list[Tensor]()
+        logits = self._logits(x, head, masks, generator, draws, kls)
+        return logits, reduce(torch.add, kls)
+
+    def _logits(
+        self,
+        x: Tensor,
+        head: int,
+        masks: Sequence[Tensor] | None,
+        generator: torch.Generator | None,
+        draws: int,
+        kls: list[Tensor] | None,
+    ) -> Tensor:
+        """Of `forward`; the divergences of the layers that are drawn are appended to `kls`."""
+        rows = self.features(x, masks, generator, draws, kls)
+        logits = [self.draw(layer, rows, draws, generator, not self.body, kls) for layer in self.heads_of(head)]
         return logits[0] if len(logits) == 1 else torch.cat(logits, -1)
 
     def features(
-        self, x: Tensor, masks: Sequence[Tensor] | None, generator: torch.Generator | None, draws: int = 1
+        self,
+        x: Tensor,
+        masks: Sequence[Tensor] | None,
+        generator: torch.Generator | None,
+        draws: int = 1,
+        kls: list[Tensor] | None = None,
     ) -> Float[Tensor, "rows units"]:
         """The last hidden layer, as `forward` draws it."""
         for number, layer in enumerate(self.hidden_layers()):
-            x = self.draw(layer, x, draws, generator, first=number == 0).relu()
+            x = self.draw(layer, x, draws, generator, number == 0, kls).relu()
             if masks is not None:
                 x = _masked(x, masks[number])
         return x
@@ -129,19 +159,30 @@ class BayesianMLP(HeadedNetwork):
         return torch.cat([self.draw(layer, x, 1, generator) for layer in self.heads_of(head)], -1)
 
     def draw(
-        self, layer: BayesianLinear, x: Tensor, draws: int, generator: torch.Generator | None, first: bool = False
+        self,
+        layer: BayesianLinear,
+        x: Tensor,
+        draws: int,
+        generator: torch.Generator | None,
+        first: bool = False,
+        kls: list[Tensor] | None = None,
     ) -> Float[Tensor, "rows outputs"]:
-        """Activations of a layer, draw after draw as rows; the `first` layer multiplies the rows by the draws."""
-        fresh = draws if first else 1
+        """Activations of a layer, draw after draw as rows; the `first` layer multiplies the rows by the draws.
+
+        Where they are asked for, the layer's divergence is appended to `kls`.
+        """
         if generator is None or self.weight_noise is WeightNoise.EXAMPLE:
-            return _local(layer, x, fresh, generator)
+            noise = _local_noise(layer, x, draws if first else 1, generator)
+            return _sample(layer, x, noise, kls)
         inputs = x.expand(draws, -1, -1) if first else x.unflatten(0, (draws, -1))
         if self.weight_noise is WeightNoise.WEIGHTS:
+            if kls is not None:
+                kls.append(layer.kl())
             return layer.with_drawn_weights(inputs, generator).flatten(0, 1)
         outputs = layer.mean.shape[1]
         noise = torch.randn((draws, 1, outputs), generator=generator, device=x.device, dtype=x.dtype)
         noise = noise.expand(-1, inputs.shape[1], -1)
-        return layer(x, noise).flatten(0, 1) if first else layer(x, noise.flatten(0, 1))
+        return _sample(layer, x, noise if first else noise.flatten(0, 1), kls)
 
     def part(self, units: Sequence[int], head: int) -> "BayesianMLP":
         """The first `units` of each layer under a single head, which reads the last of them: a network by itself."""
@@ -196,11 +237,20 @@ def _masked(x: Tensor, mask: Tensor) -> Tensor:
     return x * mask if on == 0 else torch.cat([x[:, :on], x[:, on:] * mask], 1)
 
 
-def _local(layer: BayesianLinear, x: Tensor, draws: int, generator: torch.Generator | None) -> Tensor:
-    """With noise of each example's own; at the means without a generator."""
-    shape = (draws, len(x), layer.mean.shape[1])
+def _local_noise(layer: BayesianLinear, x: Tensor, draws: int, generator: torch.Generator | None) -> Tensor:
+    """Noise of each example's own, for every draw; zero without a generator."""
+    rows, outputs = len(x), layer.mean.shape[1]
+    shape = (rows, outputs) if draws == 1 else (draws, rows, outputs)
     if generator is None:
-        noise = torch.zeros(shape, device=x.device, dtype=x.dtype)
+        return torch.zeros(shape, device=x.device, dtype=x.dtype)
+    return torch.randn(shape, generator=generator, device=x.device, dtype=x.dtype)
+
+
+def _sample(layer: BayesianLinear, x: Tensor, noise: Tensor, kls: list[Tensor] | None) -> Tensor:
+    """Activations with this noise, draw after draw as rows; the layer's divergence is appended to `kls`."""
+    if kls is None:
+        drawn = layer(x, noise)
     else:
-        noise = torch.randn(shape, generator=generator, device=x.device, dtype=x.dtype)
-    return layer(x, noise[0]) if draws == 1 else layer(x, noise).flatten(0, 1)
+        drawn, kl = layer.sample_with_kl(x, noise)
+        kls.append(kl)
+    return drawn.flatten(0, -2) if drawn.ndim > 2 else drawn
