@@ -36,9 +36,10 @@ class _TotalKl(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, mean, log_variance, prior_mean, prior_log_variance):
-        total, *slopes = total_kl_with_slopes(mean, log_variance, prior_mean, prior_log_variance, log_variance.exp())
+        variance = log_variance.exp()
+        twice, *slopes = twice_total_kl_with_slopes(mean, log_variance, prior_mean, prior_log_variance, variance)
         ctx.save_for_backward(*slopes)
-        return total
+        return 0.5 * twice
 
     @staticmethod
     @once_differentiable
@@ -47,17 +48,16 @@ class _TotalKl(torch.autograd.Function):
         return gradient * mean_slope, gradient * variance_slope, None, None
 
 
-def total_kl_with_slopes(
+def twice_total_kl_with_slopes(
     mean: Tensor, log_variance: Tensor, prior_mean: Tensor, prior_log_variance: Tensor, variance: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """sum KL, dKL/dm = (m - m_p) / s_p^2 and dKL/d log s^2 = (s^2 / s_p^2 - 1) / 2, outside automatic differentiation.
+    """2 sum KL, dKL/dm = (m - m_p) / s_p^2 and dKL/d log s^2 = (s^2 / s_p^2 - 1) / 2, outside the graph.
 
-    The variance is exp(log_variance), which the caller has computed.
+    The variance, exp(log_variance), is the caller's. Twice the sum, because callers add several before they halve it.
     """
     prior_precision = prior_log_variance.neg().exp_()
     difference = mean - prior_mean
     mean_slope = difference * prior_precision
     variance_slope = torch.addcmul(mean.new_full((), -0.5), variance, prior_precision, value=0.5)
-    gap = (prior_log_variance - log_variance).sum()
-    total = 0.5 * (gap + torch.dot(difference.flatten(), mean_slope.flatten())) + variance_slope.sum()
-    return total, mean_slope, variance_slope
+    total = (prior_log_variance - log_variance).sum().add_(torch.dot(difference.view(-1), mean_slope.view(-1)))
+    return total.add_(variance_slope.sum(), alpha=2), mean_slope, variance_slope

@@ -25,6 +25,7 @@ class Adam(Uncompiled):
         self, params: Iterable[Tensor] | Iterable[dict[str, Any]], lr: float = 1e-3, weight_decay: float = 0.0
     ) -> None:
         # "fused": counts of steps that are loaded belong on the parameters' device
+        self.one = torch.ones(())  # adding a number of Python's takes three times as long
         super().__init__(params, {"lr": lr, "weight_decay": weight_decay, "fused": True})
 
     @torch.no_grad()
@@ -35,8 +36,7 @@ class Adam(Uncompiled):
             if not held:
                 continue
             states = [self.state[parameter] or self.begin(parameter) for parameter in held]
-            steps = [state["step"] for state in states]
-            torch._foreach_add_(steps, 1.0)  # pyright: ignore[reportPrivateImportUsage]
+            steps = [state["step"].add_(self.one) for state in states]
             torch._fused_adam_(  # pyright: ignore[reportPrivateImportUsage]
                 held,
                 [parameter.grad for parameter in held],

@@ -46,7 +46,8 @@ class SizedBayes(SequentialBayes):
     """A network that begins without neurons; `units` are those that each head's task reads, layer by layer.
 
     `kept` are the neurons that stood before the current experience, `offered` the fresh ones that masks switch,
-    `explored` the epoch up to which they do, `best` the least held-out losses so far, `curves` the first of each layer.
+    `explored` the epoch up to which they do, `held` those that must not change, `best` the least held-out losses
+    so far, `curves` the first of each layer.
     """
 
     def __init__(self, options: BuffetOptions, setting: Setting) -> None:
@@ -62,7 +63,7 @@ class SizedBayes(SequentialBayes):
         self.offered, self.explored = list[int](), 0
         self.best: Tensor | None = None
         self.curves: dict[int, Tensor] = {}
-        self.rows_learned = 0
+        self.rows_learned, self.held = 0, list[int]()
 
     def first_neurons(self) -> tuple[Sequence[int], NeuronMask | None]:
         return [0] * len(self.options.widths), None
@@ -80,7 +81,7 @@ class SizedBayes(SequentialBayes):
 
     def attach(self, split: Split, task: int) -> None:
         super().attach(split, task)
-        self.rows_learned = len(self.learned(0))
+        self.rows_learned, self.held = len(self.learned(0)), self.held_units(task)
 
     def prepare(self) -> None:
         self.kept, self.best, self.curves = self.bayesian.widths, None, {}
@@ -227,7 +228,7 @@ class SizedBayes(SequentialBayes):
         rows = self.learned(number)
         order = self.setting.generator("order", self.experience, number)
         start = max(0, number - self.plan.likelihood_epochs) * math.ceil(len(self.x) / self.batch_size)
-        self.rows_learned = len(rows)
+        self.rows_learned, self.held = len(rows), self.held_units(self.task)
         batches = (rows[part] for part in minibatches(len(rows), self.batch_size, order))
         return enumerate(batches, start)
 
@@ -235,8 +236,10 @@ class SizedBayes(SequentialBayes):
         return self.rows_learned
 
     def hold(self) -> None:
+        if not any(self.held):
+            return
         inputs = self.setting.inputs
-        for layer, above in zip(self.bayesian.hidden_layers(), self.held_units(self.task), strict=True):
+        for layer, above in zip(self.bayesian.hidden_layers(), self.held, strict=True):
             for gradient in (layer.mean.grad, layer.log_variance.grad):
                 if gradient is not None and above:  # Adam's moments of a weight without gradient are zero: it stays
                     gradient[:inputs, :above] = 0.0

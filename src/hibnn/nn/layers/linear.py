@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from hibnn.distributions.normal import total_kl_normal
-from hibnn.nn.layers.local import LocalSample, LocalSampleWithKl
+from hibnn.nn.layers.local import LocalSample
 
 FIRST_NOISE, LARGEST_START = 0.25, -6.0
 """With a start by the number of inputs: the variance that the weights' adds to a neuron's sum over unit inputs, and the
@@ -53,12 +53,6 @@ class BayesianLinear(nn.Module):
     def forward(self, x: Float[Tensor, "batch inputs"], noise: Float[Tensor, "*draws batch outputs"]) -> Tensor:
         """Activations for standard normal `noise`; leading dimensions of the noise are independent draws."""
         return LocalSample.apply(x, self.mean, self.log_variance, noise)  # pyright: ignore[reportReturnType]
-
-    def sample_with_kl(
-        self, x: Float[Tensor, "batch inputs"], noise: Float[Tensor, "*draws batch outputs"]
-    ) -> tuple[Tensor, Float[Tensor, ""]]:
-        """The activations and the layer's divergence, from fewer passes over the weights than one by one."""
-        return LocalSampleWithKl.apply(x, noise, *self.tensors())  # pyright: ignore[reportReturnType]
 
     def with_drawn_weights(
         self, x: Float[Tensor, "draws batch inputs"], generator: torch.Generator
