@@ -52,14 +52,16 @@ class _Sample(torch.autograd.Function):
         ctx.layers, ctx.masks = [], masks
         total = list[Tensor]()
         for number, noise in enumerate(noises):
-            mean, log_variance, *prior = weights[4 * number : 4 * number + 4]
+            mean, log_variance, prior_mean, prior_log_variance = weights[4 * number : 4 * number + 4]
             variance = log_variance.exp()
-            twice_kl, *slopes = twice_total_kl_with_slopes(mean, log_variance, *prior, variance)
+            twice_kl, mean_slope, variance_slope = twice_total_kl_with_slopes(
+                mean, log_variance, prior_mean, prior_log_variance, variance
+            )
             total.append(twice_kl)
             activations, drawn = draw(x, mean, variance, noise)
             x = activations.flatten(0, -2) if activations.ndim > 2 else activations
             activated = x.relu_() if number < count - 1 else None
-            ctx.layers.append(_Layer(drawn, *slopes, activated))
+            ctx.layers.append(_Layer(drawn, mean_slope, variance_slope, activated))
             if masks and activated is not None:
                 x = masked(activated, masks[number])
         return x, 0.5 * reduce(torch.add, total)
