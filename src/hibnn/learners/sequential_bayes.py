@@ -10,12 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any, cast
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from hibnn.benchmarks.base import Split
 from hibnn.learners.adam import Adam
-from hibnn.learners.base import Prediction, Setting, State
+from hibnn.learners.base import Prediction, Setting, State, Stream
 from hibnn.learners.bayes_options import BayesOptions, Plan
 from hibnn.learners.network import NetworkLearner
 from hibnn.learners.neurons import BuffetNeurons, Neurons
@@ -23,6 +24,7 @@ from hibnn.learners.objective import negative_elbo
 from hibnn.learners.training import Means, check_finite, minibatches
 from hibnn.nn.layers.ibp import NeuronMask
 from hibnn.nn.layers.linear import gaussian_start
+from hibnn.nn.layout import Layout
 from hibnn.nn.likelihoods import Categorical, Gaussian, Likelihood
 from hibnn.nn.networks.bayesian import BayesianMLP
 from hibnn.nn.networks.resizing import take_shapes
@@ -235,6 +237,33 @@ class SequentialBayes(NetworkLearner):
             logits = network(rows, own, masks, generator, draws)
             parts.append(Prediction.of_draws(logits.softmax(-1).unflatten(0, (draws, len(rows)))))
         return Prediction.join(parts)
+
+    def predict_heads(self, x: np.ndarray | Tensor, heads: Sequence[int], stream: Stream) -> list[Prediction]:
+        """Several heads answer from the same draws of the hidden layers, where they can."""
+        if len(heads) < 2 or not self.draws_heads_together(heads):
+            return super().predict_heads(x, heads, stream)
+        generator, draws = stream("heads"), self.options.prediction_draws
+        parts: list[list[Prediction]] = [[] for _ in heads]
+        with torch.no_grad():
+            for rows in self.checked_inputs(x, max(heads)).split(max(1, ROWS_AT_ONCE // draws)):
+                inputs = self.preprocess(rows.to(self.setting.device))
+                hidden = self.hidden_layers_of(inputs, heads, generator)
+                for head, own, answered in zip(heads, hidden, parts, strict=True):
+                    (layer,) = self.bayesian.heads_of(head)
+                    logits = self.bayesian.draw(layer, own, draws, generator, first=not self.bayesian.body)
+                    answered.append(Prediction.of_draws(logits.softmax(-1).unflatten(0, (draws, len(rows)))))
+        return [Prediction.join(answered) for answered in parts]
+
+    def draws_heads_together(self, heads: Sequence[int]) -> bool:
+        """Whether one draw of the hidden layers can serve these heads."""
+        alike = self.setting.layout is Layout.MULTI and not self.neurons.are_stamped(heads)
+        return alike and self.answers_alone and self.options.prediction == "sample"
+
+    def hidden_layers_of(self, x: Tensor, heads: Sequence[int], generator: torch.Generator) -> list[Tensor]:
+        """The last hidden layer that each head reads, draw after draw as rows."""
+        draws = self.options.prediction_draws
+        masks = self.neurons.prediction_masks(len(x), draws, heads[0], generator)
+        return [self.bayesian.features(x, masks, generator, draws)] * len(heads)
 
     def features(self, x: Tensor, head: int) -> Tensor:
         """At the means of the weights and the expected masks."""

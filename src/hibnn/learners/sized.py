@@ -28,10 +28,12 @@ from hibnn.learners.evidence import contributions, held_out_curve, is_near, know
 from hibnn.learners.sequential_bayes import SequentialBayes
 from hibnn.learners.training import minibatches
 from hibnn.nn.layers.ibp import NeuronMask
+from hibnn.nn.layers.linear import WeightNoise
 from hibnn.nn.layers.mask_form import MaskForm
 from hibnn.nn.layers.stamps import Timestamps
 from hibnn.nn.layout import Layout
 from hibnn.nn.networks.bayesian import BayesianMLP
+from hibnn.nn.networks.nested import nested_features
 from hibnn.nn.networks.resizing import append_units, keep_units, take_shapes
 
 CUTS = 12
@@ -265,6 +267,14 @@ class SizedBayes(SequentialBayes):
         if network.buffet is not None and head == self.task:
             take_masks_off(part, self.sized.mask_form, network.buffet)
         return part, 0
+
+    def draws_heads_together(self, heads: Sequence[int]) -> bool:
+        noise = self.options.weight_noise
+        return super().draws_heads_together(heads) and noise is WeightNoise.EXAMPLE and not self.offered
+
+    def hidden_layers_of(self, x: Tensor, heads: Sequence[int], generator: torch.Generator) -> list[Tensor]:
+        units = [tuple(self.units.get(head, self.bayesian.widths)) for head in heads]
+        return nested_features(self.bayesian, x, units, generator, self.options.prediction_draws)
 
     def take_shapes(self, tensors: Mapping[str, Tensor]) -> None:
         if self.offered:
