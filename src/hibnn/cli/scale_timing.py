@@ -24,7 +24,7 @@ import torch
 from hibnn.cli.step_timing import learner_step, new_learner, random_rows, task_of
 from hibnn.continual import with_streams
 from hibnn.datasets import load
-from hibnn.denormals import flushing
+from hibnn.denormals import use_threads
 from hibnn.errors import UserError
 from hibnn.learners.base import Learner
 
@@ -129,9 +129,8 @@ def in_child(work: Callable[[], object], threads: int) -> Any:
     return json.loads(answer)
 
 
-@flushing
 def _prepared(work: Callable[[], object], threads: int) -> object:
-    torch.set_num_threads(threads)
+    use_threads(threads)
     return work()
 
 

@@ -13,6 +13,7 @@ from rich.table import Table
 from hibnn.cli.arguments import check_positive, parse
 from hibnn.cli.scale_timing import QUICK, Series, Sizes, bench_scale
 from hibnn.cli.step_timing import bench_steps
+from hibnn.denormals import use_threads
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _step(parsed: BenchArguments) -> int:
-    torch.set_num_threads(parsed.threads)
+    use_threads(parsed.threads)
     with Console(stderr=True).status("measuring training steps"):
         result = bench_steps(parsed.rounds)
     if parsed.json:
