@@ -12,7 +12,6 @@ import json
 import math
 import os
 import statistics
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from hibnn.cli.step_timing import learner_step, new_learner, random_rows, task_of
+from hibnn.cli.step_timing import clock_for_threads, learner_step, new_learner, random_rows, task_of
 from hibnn.continual import with_streams
 from hibnn.datasets import load
 from hibnn.denormals import use_threads
@@ -198,7 +197,7 @@ def _ask(learner: Learner, x: np.ndarray) -> object:
 
 
 def _timed(work: Callable[[], object]) -> float:
-    clock = time.process_time if torch.get_num_threads() == 1 else time.perf_counter
+    clock = clock_for_threads()
     start = clock()
     work()
     return clock() - start

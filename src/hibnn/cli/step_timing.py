@@ -1,6 +1,7 @@
 """How long a training step takes: contenders measured in turn, in one process, so that their ratios can be trusted.
 
-The load and clock rate of a machine drift while it measures; in turn, the drift meets all contenders alike.
+The load and clock rate of a machine drift while it measures; in turn, the drift meets all contenders alike. With one
+thread, times are those of the processor, which other programs do not lengthen.
 `hibnn bench step` prints what is measured here, on random data of MNIST's size. Where bayesian-torch is installed, its
 cheapest layers take part: one draw of the weights for a whole batch, where ours draw activations for every example.
 """
@@ -59,13 +60,19 @@ def bench_steps(rounds: int = 60, steps: int = 5) -> dict[str, Any]:
 def interleaved_medians(contenders: dict[str, Step], rounds: int, steps: int) -> dict[str, float]:
     """Every round runs a few steps of each contender; medians over rounds, after one round to warm up."""
     times: dict[str, list[float]] = {name: [] for name in contenders}
+    clock = clock_for_threads()
     for _ in range(rounds + 1):
         for name, step in contenders.items():
-            start = time.perf_counter()
+            start = clock()
             for _ in range(steps):
                 step()
-            times[name].append(1000 * (time.perf_counter() - start) / steps)
+            times[name].append(1000 * (clock() - start) / steps)
     return {name: statistics.median(values[1:]) for name, values in times.items()}
+
+
+def clock_for_threads() -> Callable[[], float]:
+    """Seconds of the processor with one thread, of the clock on the wall with several."""
+    return time.process_time if torch.get_num_threads() == 1 else time.perf_counter
 
 
 def learner_step(method: str, hidden: tuple[int, ...], outputs: int = OUTPUTS, examples: int = EXAMPLES) -> Step:
