@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from hibnn.cli.step_timing import clock_for_threads, learner_step, new_learner, random_rows, task_of
 from hibnn.continual import with_streams
