@@ -2,20 +2,21 @@
 
     seconds ~ size^exponent,    the exponent fitted by least squares in logarithms to the larger half of the sizes
 
-`hibnn bench scale` prints and draws what is measured here. Every piece of work runs in a forked child, so that the most
-memory it held at once can be told from that of the others; memory is what the child took beyond its parent. With one
-thread, seconds are those of the processor, which other programs do not lengthen. Tasks are digits whose pixels are
-permuted: VCL, whose network stays as it is, an IBNN of fixed width with soft time stamps, and one whose network grows.
+`hibnn bench scale` prints and draws what is measured here. Every piece of work runs in a process of its own, so that
+the most memory it held at once can be told from that of the others. With one thread, seconds are those of the
+processor, which other programs do not lengthen. Tasks are digits whose pixels are permuted: VCL, whose network stays as
+it is, an IBNN of fixed width with soft time stamps, and one whose network grows.
 """
 
-import json
 import math
-import os
+import multiprocessing
 import statistics
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from hibnn.denormals import use_threads
 from hibnn.errors import UserError
 from hibnn.learners.base import Learner
 
+Result = TypeVar("Result")
 STEPS, STEP_ROWS = 12, 1024
 ROWS_INPUTS, ROWS_WIDTH = 20, 50
 TASK_OPTIONS: dict[str, Any] = {"epochs": 4, "batch_size": 256, "width": 20}
@@ -87,15 +89,14 @@ QUICK = Sizes((50, 100, 200, 400), (1, 2, 4), (2, 10, 100), (1_000, 3_000, 10_00
 def bench_scale(sizes: Sizes, threads: int) -> Iterator[Series]:
     """Every axis for every method, as it is measured."""
     for method in METHODS:
-        yield _apart("width", "a step", method, sizes.width, lambda size, m=method: _step(m, (size,)), threads)
-        yield _apart("depth", "a step", method, sizes.depth, lambda size, m=method: _step(m, (100,) * size), threads)
-        yield _apart("classes", "a step", method, sizes.classes, lambda size, m=method: _step(m, (100,), size), threads)
-        yield _apart("rows", "an epoch", method, sizes.rows, lambda size, m=method: _epoch(m, size), threads)
+        yield _apart("width", method, sizes.width, threads)
+        yield _apart("depth", method, sizes.depth, threads)
+        yield _apart("classes", method, sizes.classes, threads)
+        yield _apart("rows", method, sizes.rows, threads)
     for kind, options in KINDS.items():
         method, *_ = kind.split("-")
-        found = in_child(lambda m=method, o=options: _tasks(m, sizes.tasks, o), threads)
-        for what, numbers in found.items():
-            yield Series("tasks", what, kind, [Point(*number) for number in numbers])
+        for what, points in in_child(many_tasks, threads, method, sizes.tasks, options).items():
+            yield Series("tasks", what, kind, points)
 
 
 def slope(points: Sequence[Point], values: Sequence[float]) -> float:
@@ -105,46 +106,45 @@ def slope(points: Sequence[Point], values: Sequence[float]) -> float:
     return float(np.polyfit(x, np.log(values[first:]), 1)[0]) if len(x) > 1 else math.nan
 
 
-def in_child(work: Callable[[], object], threads: int) -> Any:
-    """What the work returns, as JSON can say it, done in a child where there can be one."""
-    if not hasattr(os, "fork"):
-        return json.loads(json.dumps(_prepared(work, threads)))
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            os.write(writing, json.dumps(_prepared(work, threads)).encode())
-            status = 0
-        finally:
-            os._exit(status)
-    os.close(writing)
-    with os.fdopen(reading) as said:
-        answer = said.read()
-    os.waitpid(child, 0)
-    if not answer:
-        raise UserError("a measurement ended early, perhaps for lack of memory: choose --quick.")
-    return json.loads(answer)
+def in_child(work: Callable[..., Result], threads: int, *arguments: Any) -> Result:
+    """What some work returns, done in a process of its own."""
+    kinds = multiprocessing.get_all_start_methods()
+    context = multiprocessing.get_context("forkserver" if "forkserver" in kinds else None)
+    if context.get_start_method() == "forkserver":
+        context.set_forkserver_preload([__name__])  # or every child would import torch again
+    try:
+        with ProcessPoolExecutor(1, mp_context=context) as pool:
+            return pool.submit(_prepared, work, threads, arguments).result()
+    except BrokenProcessPool:
+        raise UserError("a measurement ended early, perhaps for lack of memory: choose --quick.") from None
 
 
-def _prepared(work: Callable[[], object], threads: int) -> object:
+def _prepared(work: Callable[..., Result], threads: int, arguments: tuple[Any, ...]) -> Result:
     use_threads(threads)
-    return work()
+    return work(*arguments)
 
 
-def _apart(
-    axis: str, what: str, method: str, sizes: Sequence[int], work: Callable[[int], float], threads: int
-) -> Series:
+def _apart(axis: str, method: str, sizes: Sequence[int], threads: int) -> Series:
     """A child for every size."""
+    what = "an epoch" if axis == "rows" else "a step"
+    return Series(axis, what, method, [in_child(one_size, threads, axis, method, size) for size in sizes])
 
-    def measured(size: int) -> tuple[float, float | None]:
-        before = _held("VmRSS")
-        seconds = work(size)
-        peak = _held("VmHWM")
-        return seconds, None if before is None or peak is None else max(0.0, peak - before)
 
-    points = [Point(size, *in_child(lambda size=size: measured(size), threads)) for size in sizes]
-    return Series(axis, what, method, points)
+def one_size(axis: str, method: str, size: int) -> Point:
+    """A training step at a width, depth or number of classes, or an epoch of so many rows; and the memory it takes."""
+    before = _held("VmRSS")
+    if axis == "rows":
+        seconds = _epoch(method, size)
+    else:
+        hidden = {"width": (size,), "depth": (100,) * size}.get(axis, (100,))
+        seconds = _step(method, hidden, size if axis == "classes" else 10)
+    return Point(size, seconds, _grown(before))
+
+
+def _grown(before: float | None) -> float | None:
+    """By how many megabytes this process grew at most."""
+    peak = _held("VmHWM")
+    return None if before is None or peak is None else max(0.0, peak - before)
 
 
 def _held(what: str) -> float | None:
@@ -168,26 +168,21 @@ def _epoch(method: str, rows: int) -> float:
     return _timed(lambda: learner.epoch(0))
 
 
-def _tasks(
-    method: str, counts: Sequence[int], options: dict[str, Any]
-) -> dict[str, list[tuple[int, float, float | None]]]:
-    """Learning so many tasks, a step in the last of them, and asking some rows under the heads of all."""
+def many_tasks(method: str, counts: Sequence[int], options: dict[str, Any]) -> dict[str, list[Point]]:
+    """Learning so many tasks, an epoch of the last of them, and asking some rows under the heads of all."""
     digits, random = load("digits"), np.random.default_rng(0)
     x = np.divide(digits.train_x, digits.scale, dtype=np.float32)
     learner = new_learner(method, x.shape[1], **TASK_OPTIONS, **options)
-    found: dict[str, list[tuple[int, float, float | None]]] = {"all tasks": [], "an epoch": [], "asking all heads": []}
+    found: dict[str, list[Point]] = {"all tasks": [], "an epoch": [], "asking all heads": []}
     total, before = 0.0, _held("VmRSS")
     for number in range(1, max(counts) + 1):
-        task = task_of(x, digits.train_y, 10, random.permutation(x.shape[1]))
-        learner.begin(task)
+        learner.begin(task_of(x, digits.train_y, 10, random.permutation(x.shape[1])))
         epochs = [_timed(lambda epoch=epoch: learner.epoch(epoch)) for epoch in range(learner.epochs)]
         total += sum(epochs) + _timed(learner.end)
         if number in counts:
-            peak = _held("VmHWM")
-            grown = None if before is None or peak is None else max(0.0, peak - before)
-            found["all tasks"].append((number, total, grown))
-            found["an epoch"].append((number, min(epochs), None))
-            found["asking all heads"].append((number, _timed(lambda: _ask(learner, x[:ASKED])), None))
+            found["all tasks"].append(Point(number, total, _grown(before)))
+            found["an epoch"].append(Point(number, min(epochs)))
+            found["asking all heads"].append(Point(number, _timed(lambda: _ask(learner, x[:ASKED]))))
     return found
 
 

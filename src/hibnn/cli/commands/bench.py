@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-import torch
 import tyro
 from rich.console import Console
 from rich.table import Table
@@ -62,7 +61,6 @@ def _scale(parsed: BenchArguments) -> int:
         from hibnn.report.style import format_of
 
         format_of(parsed.out)  # before minutes of measuring
-    torch.set_num_threads(1)  # threads of a parent do not live on in its children
     found = list[Series]()
     with Console(stderr=True).status("measuring growth") as status:
         for series in bench_scale(QUICK if parsed.quick else Sizes(), parsed.threads):
