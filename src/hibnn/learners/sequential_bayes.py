@@ -23,10 +23,11 @@ from hibnn.learners.neurons import BuffetNeurons, Neurons
 from hibnn.learners.objective import negative_elbo
 from hibnn.learners.training import Means, check_finite, minibatches
 from hibnn.nn.layers.ibp import NeuronMask
-from hibnn.nn.layers.linear import gaussian_start
+from hibnn.nn.layers.linear import WeightNoise, gaussian_start
 from hibnn.nn.layout import Layout
 from hibnn.nn.likelihoods import Categorical, Gaussian, Likelihood
 from hibnn.nn.networks.bayesian import BayesianMLP
+from hibnn.nn.networks.nested import head_outputs
 from hibnn.nn.networks.resizing import take_shapes
 
 ROWS_AT_ONCE = 40_000
@@ -248,16 +249,18 @@ class SequentialBayes(NetworkLearner):
             for rows in self.checked_inputs(x, max(heads)).split(max(1, ROWS_AT_ONCE // draws)):
                 inputs = self.preprocess(rows.to(self.setting.device))
                 hidden = self.hidden_layers_of(inputs, heads, generator)
-                for head, own, answered in zip(heads, hidden, parts, strict=True):
-                    (layer,) = self.bayesian.heads_of(head)
-                    logits = self.bayesian.draw(layer, own, draws, generator, first=not self.bayesian.body)
+                layers = [self.bayesian.every_head()[head] for head in heads]
+                for logits, answered in zip(head_outputs(layers, hidden, generator), parts, strict=True):
                     answered.append(Prediction.of_draws(logits.softmax(-1).unflatten(0, (draws, len(rows)))))
         return [Prediction.join(answered) for answered in parts]
 
     def draws_heads_together(self, heads: Sequence[int]) -> bool:
         """Whether one draw of the hidden layers can serve these heads."""
-        alike = self.setting.layout is Layout.MULTI and not self.neurons.are_stamped(heads)
-        return alike and self.answers_alone and self.options.prediction == "sample"
+        if self.setting.layout is not Layout.MULTI or self.neurons.are_stamped(heads) or not self.bayesian.body:
+            return False
+        options = self.options
+        local = options.prediction == "sample" and options.weight_noise is WeightNoise.EXAMPLE
+        return local and self.answers_alone
 
     def hidden_layers_of(self, x: Tensor, heads: Sequence[int], generator: torch.Generator) -> list[Tensor]:
         """The last hidden layer that each head reads, draw after draw as rows."""

@@ -28,7 +28,6 @@ from hibnn.learners.evidence import contributions, held_out_curve, is_near, know
 from hibnn.learners.sequential_bayes import SequentialBayes
 from hibnn.learners.training import minibatches
 from hibnn.nn.layers.ibp import NeuronMask
-from hibnn.nn.layers.linear import WeightNoise
 from hibnn.nn.layers.mask_form import MaskForm
 from hibnn.nn.layers.stamps import Timestamps
 from hibnn.nn.layout import Layout
@@ -269,8 +268,7 @@ class SizedBayes(SequentialBayes):
         return part, 0
 
     def draws_heads_together(self, heads: Sequence[int]) -> bool:
-        noise = self.options.weight_noise
-        return super().draws_heads_together(heads) and noise is WeightNoise.EXAMPLE and not self.offered
+        return super().draws_heads_together(heads) and not self.offered
 
     def hidden_layers_of(self, x: Tensor, heads: Sequence[int], generator: torch.Generator) -> list[Tensor]:
         units = [tuple(self.units.get(head, self.bayesian.widths)) for head in heads]

@@ -13,26 +13,28 @@ from hibnn.report.style import look, styled
 def scale_figure(series: Sequence[Series]) -> Figure:
     """Two rows, seconds above megabytes; a panel for each axis, with the fitted exponents in its legend."""
     panels = list(dict.fromkeys((one.axis, one.what) for one in series))
-    figure = Figure(figsize=(2.4 * len(panels), 4.6), layout="constrained")
+    figure = Figure(figsize=(2.5 * len(panels), 5.2), layout="constrained")
     grid = figure.subplots(2, len(panels), squeeze=False)
     for (above, below), panel in zip(grid.T, panels, strict=True):
-        for one in series:
-            if (one.axis, one.what) == panel:
-                _draw(above, one, [point.seconds for point in one.points], one.exponent)
-                if one.memory_exponent is not None:
-                    _draw(below, one, [point.megabytes or 0.0 for point in one.points], one.memory_exponent)
-        axis, what = panel
-        above.set_title(what)
-        above.legend(loc="upper left")
-        if below.lines:
-            below.set_xlabel(axis)
-            below.legend(loc="upper left")
-        else:
-            below.set_visible(False)
-            above.set_xlabel(axis)
-    grid[0, 0].set_ylabel("seconds")
-    grid[1, 0].set_ylabel("megabytes at most")
+        chosen = [one for one in series if (one.axis, one.what) == panel]
+        for one in chosen:
+            _draw(above, one, [point.seconds for point in one.points], one.exponent)
+            if one.memory_exponent is not None:
+                _draw(below, one, [point.megabytes or 0.0 for point in one.points], one.memory_exponent)
+        _finish(above, panel, f"seconds of {panel[1]}")
+        _finish(below, panel, "megabytes at most")
+        below.set_visible(bool(below.lines))
     return figure
+
+
+def _finish(axis: Axes, panel: tuple[str, str], title: str) -> None:
+    """Words around a panel, with room for the legend above the lines."""
+    axis.set_title(title)
+    axis.set_xlabel(panel[0])
+    if axis.lines:
+        low, high = axis.get_ylim()
+        axis.set_ylim(low, high * (high / low) ** 0.35)
+        axis.legend(loc="upper left", fontsize=6.5)
 
 
 def _draw(axis: Axes, one: Series, values: Sequence[float], exponent: float) -> None:
