@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo picture test slow lint docs check reproduce clean
+.PHONY: demo picture test slow lint docs check bench reproduce clean
 
 demo: $(READY)
 	$(BIN)/hibnn demo
@@ -26,6 +26,9 @@ docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir build/site
 
 check: test lint docs
+
+bench: $(READY)
+	$(BIN)/python benchmarks/speed.py
 
 reproduce: $(READY)
 	$(BIN)/hibnn reproduce

@@ -35,10 +35,10 @@ Predictor = Callable[[Learner, NDArray[np.float32], Sequence[int]], list[P]]
 
 
 def with_streams(*name: str | int) -> Predictor[Prediction]:
-    """Asks every head with a random stream of its own."""
+    """Asks every head with a random stream of its own, or all with one where the learner draws them together."""
 
     def predict(learner: Learner, x: NDArray[np.float32], heads: Sequence[int]) -> list[Prediction]:
-        return [learner.predict(x, head, learner.setting.generator(*name, head)) for head in heads]
+        return learner.predict_heads(x, heads, lambda last: learner.setting.generator(*name, last))
 
     return predict
 

@@ -39,7 +39,7 @@ COMMANDS = {
     "watch": "serve that report on this machine while runs go on",
     "methods": "list the methods, what each stores, and its options",
     "data": "list, fetch and verify data sets",
-    "bench": "measure how long a training step takes",
+    "bench": "measure how long a training step takes, and how that grows",
 }
 USAGE = (
     "usage: hibnn COMMAND [options]\n\n"

@@ -20,6 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from hibnn.benchmarks.base import Split
 from hibnn.errors import UserError
 from hibnn.learners.base import Setting, State
 from hibnn.learners.bayes_options import BuffetOptions
@@ -31,6 +32,7 @@ from hibnn.nn.layers.mask_form import MaskForm
 from hibnn.nn.layers.stamps import Timestamps
 from hibnn.nn.layout import Layout
 from hibnn.nn.networks.bayesian import BayesianMLP
+from hibnn.nn.networks.nested import nested_features
 from hibnn.nn.networks.resizing import append_units, keep_units, take_shapes
 
 CUTS = 12
@@ -45,7 +47,8 @@ class SizedBayes(SequentialBayes):
     """A network that begins without neurons; `units` are those that each head's task reads, layer by layer.
 
     `kept` are the neurons that stood before the current experience, `offered` the fresh ones that masks switch,
-    `explored` the epoch up to which they do, `best` the least held-out losses so far, `curves` the first of each layer.
+    `explored` the epoch up to which they do, `held` those that must not change, `best` the least held-out losses
+    so far, `curves` the first of each layer.
     """
 
     def __init__(self, options: BuffetOptions, setting: Setting) -> None:
@@ -61,6 +64,7 @@ class SizedBayes(SequentialBayes):
         self.offered, self.explored = list[int](), 0
         self.best: Tensor | None = None
         self.curves: dict[int, Tensor] = {}
+        self.rows_learned, self.held = 0, list[int]()
 
     def first_neurons(self) -> tuple[Sequence[int], NeuronMask | None]:
         return [0] * len(self.options.widths), None
@@ -75,6 +79,10 @@ class SizedBayes(SequentialBayes):
     def settled(self) -> int:
         """The epoch from which on the size stands."""
         return max(self.exploration, self.plan.epochs - max(1, round(self.plan.epochs / 5)))
+
+    def attach(self, split: Split, task: int) -> None:
+        super().attach(split, task)
+        self.rows_learned, self.held = len(self.learned(0)), self.held_units(task)
 
     def prepare(self) -> None:
         self.kept, self.best, self.curves = self.bayesian.widths, None, {}
@@ -221,7 +229,7 @@ class SizedBayes(SequentialBayes):
         rows = self.learned(number)
         order = self.setting.generator("order", self.experience, number)
         start = max(0, number - self.plan.likelihood_epochs) * math.ceil(len(self.x) / self.batch_size)
-        self.rows_learned = len(rows)
+        self.rows_learned, self.held = len(rows), self.held_units(self.task)
         batches = (rows[part] for part in minibatches(len(rows), self.batch_size, order))
         return enumerate(batches, start)
 
@@ -229,8 +237,10 @@ class SizedBayes(SequentialBayes):
         return self.rows_learned
 
     def hold(self) -> None:
+        if not any(self.held):
+            return
         inputs = self.setting.inputs
-        for layer, above in zip(self.bayesian.hidden_layers(), self.held_units(self.task), strict=True):
+        for layer, above in zip(self.bayesian.hidden_layers(), self.held, strict=True):
             for gradient in (layer.mean.grad, layer.log_variance.grad):
                 if gradient is not None and above:  # Adam's moments of a weight without gradient are zero: it stays
                     gradient[:inputs, :above] = 0.0
@@ -256,6 +266,13 @@ class SizedBayes(SequentialBayes):
         if network.buffet is not None and head == self.task:
             take_masks_off(part, self.sized.mask_form, network.buffet)
         return part, 0
+
+    def draws_heads_together(self, heads: Sequence[int]) -> bool:
+        return super().draws_heads_together(heads) and not self.offered
+
+    def hidden_layers_of(self, x: Tensor, heads: Sequence[int], generator: torch.Generator) -> list[Tensor]:
+        units = [tuple(self.units.get(head, self.bayesian.widths)) for head in heads]
+        return nested_features(self.bayesian, x, units, generator, self.options.prediction_draws)
 
     def take_shapes(self, tensors: Mapping[str, Tensor]) -> None:
         if self.offered:
