@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,21 +12,17 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from hibnn.benchmarks.base import Split
-from hibnn.continual import ContinualModel, new_learner
 from hibnn.errors import UserError, unknown, value_errors
 from hibnn.estimators.drift import Change, Drift
 from hibnn.estimators.inputs import input_scaling, read_inputs
 from hibnn.estimators.model import Model, TaskName, TaskRecord, check_task_name
-from hibnn.estimators.options import density_options, method_options, plain
-from hibnn.estimators.predictive import PredictionMode
 from hibnn.estimators.scaling import Scaling
 from hibnn.estimators.tables.encoding import TableEncoder
-from hibnn.estimators.training import learn_experience, with_length
-from hibnn.learners import Setting, find_method
-from hibnn.nn.layout import Layout
-from hibnn.tasks import TaskInference, TaskInferenceName
-from hibnn.tasks.mixture import ClassMixture, GaussianMixture
+
+if TYPE_CHECKING:  # these import torch
+    from hibnn.estimators.predictive import PredictionMode
+    from hibnn.tasks import TaskInferenceName
+    from hibnn.tasks.mixture import ClassMixture, GaussianMixture
 
 SCALINGS = ("columns", "examples")
 
@@ -56,7 +52,7 @@ class ContinualEstimator(BaseEstimator, ABC):
         scaling: str | None = "columns",
         prediction: Literal["sample", "mean"] = "sample",
         draws: int = 32,
-        task_inference: TaskInferenceName = "density",
+        task_inference: "TaskInferenceName" = "density",
         density: Mapping[str, Any] | None = None,
         options: Mapping[str, Any] | None = None,
         drift: Drift = "follow",
@@ -104,7 +100,7 @@ class ContinualEstimator(BaseEstimator, ABC):
         return loaded
 
     @abstractmethod
-    def predict_mixture(self, X: Any, task: TaskName | None) -> ClassMixture | GaussianMixture:
+    def predict_mixture(self, X: Any, task: TaskName | None) -> "ClassMixture | GaussianMixture":
         """Everything at once, as tensors."""
 
     def predict_task(self, X: Any) -> NDArray[Any]:
@@ -150,7 +146,9 @@ class ContinualEstimator(BaseEstimator, ABC):
         return hasattr(self, "model_")
 
     @property
-    def _mode(self) -> PredictionMode:
+    def _mode(self) -> "PredictionMode":
+        from hibnn.estimators.predictive import PredictionMode
+
         with value_errors():
             return PredictionMode(self.prediction, self.draws)
 
@@ -176,6 +174,12 @@ class ContinualEstimator(BaseEstimator, ABC):
 
     def _begin(self, x: NDArray[np.floating], targets: Scaling) -> Model:
         """An empty model for inputs like these."""
+        from hibnn.continual import ContinualModel, new_learner
+        from hibnn.estimators.options import density_options, method_options
+        from hibnn.learners import Setting, find_method
+        from hibnn.nn.layout import Layout
+        from hibnn.tasks import TaskInference
+
         self._check_parameters()
         columns = x.shape[1]
         options = method_options(self.method, self.truncation, self.scaling, columns, self.options)
@@ -190,6 +194,8 @@ class ContinualEstimator(BaseEstimator, ABC):
         return Model(self.method, options, scaling, targets, (), continual)
 
     def _check_parameters(self) -> None:
+        from hibnn.estimators.options import plain
+
         for name in ("epochs", "batch_size"):
             value = plain(getattr(self, name))
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
@@ -208,6 +214,9 @@ class ContinualEstimator(BaseEstimator, ABC):
 
     def _check_unchanged(self, model: Model) -> None:
         """Refuse parameters that decide how a model is begun, if they are no longer those it was begun with."""
+        from hibnn.estimators.options import density_options, method_options, plain
+        from hibnn.estimators.training import with_length
+
         options = method_options(self.method, self.truncation, self.scaling, len(model.inputs.mean), self.options)
         length = {name: getattr(model.options, name, 0) for name in ("epochs", "batch_size")}
         seed = plain(self.random_state)
@@ -222,6 +231,9 @@ class ContinualEstimator(BaseEstimator, ABC):
 
     def _learn(self, model: Model, x: NDArray[np.floating], y: NDArray[Any], task: TaskRecord) -> None:
         """Train on an experience that has been checked, and become what comes out."""
+        from hibnn.benchmarks.base import Split
+        from hibnn.estimators.training import learn_experience
+
         self._check_parameters()
         check_task_name(task.name)
         split = Split(model.inputs.apply(x), y)

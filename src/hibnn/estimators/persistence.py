@@ -28,6 +28,7 @@ from hibnn.estimators.model import Model, TaskRecord, check_task_name
 from hibnn.estimators.options import plain
 from hibnn.estimators.regressor import ContinualRegressor
 from hibnn.estimators.scaling import Scaling
+from hibnn.estimators.summary import FORMAT, VERSION, check_version, counts
 from hibnn.estimators.tables.encoding import TableEncoder
 from hibnn.files.container import DamagedError, read_container, undamaged, write_container
 from hibnn.learners import Setting, State, find_method
@@ -35,7 +36,6 @@ from hibnn.nn.layout import Layout
 from hibnn.tasks import TaskInference
 from hibnn.tasks.density import DensityOptions
 
-FORMAT, VERSION = "hibnn-estimator", 5
 MODEL = "model."
 KINDS = {kind.__name__: kind for kind in (ContinualClassifier, ContinualRegressor)}
 
@@ -43,30 +43,33 @@ KINDS = {kind.__name__: kind for kind in (ContinualClassifier, ContinualRegresso
 def save_model(estimator: ContinualEstimator, path: Path) -> None:
     """Write a fitted estimator atomically."""
     model = estimator.model_
-    state, setting = model.continual.state(), model.learner.setting
+    state = model.continual.state()
     tensors = {MODEL + name: value for name, value in state.tensors.items()}
     for name, scaling in (("inputs", model.inputs), ("targets", model.targets)):
         tensors |= {f"{name}.mean": torch.from_numpy(scaling.mean), f"{name}.scale": torch.from_numpy(scaling.scale)}
     stored, same = without_copies({name: value.detach().cpu().contiguous() for name, value in tensors.items()})
-    metadata = json.dumps(
-        {
-            "estimator": type(estimator).__name__,
-            "hibnn": __version__,
-            "parameters": parameters(estimator),
-            "encoder": estimator.encoder_.as_json() if hasattr(estimator, "encoder_") else None,
-            "target": getattr(estimator, "target_", None),
-            "feature_names": getattr(estimator, "feature_names_in_", np.array([])).tolist(),
-            "method": model.method,
-            "options": asdict(model.options),
-            "seed": setting.seed,
-            "tasks": [asdict(task) for task in model.tasks],
-            "model": state.metadata,
-            "inference": {"kind": model.inference.kind, "options": asdict(model.inference.options)},
-            "notes": getattr(estimator, "notes_", None),
-            "same": same,
-        }
-    )
+    metadata = json.dumps(facts(estimator) | {"model": state.metadata, "same": same})
     write_container(path, {"format": FORMAT, "version": VERSION}, metadata, stored)
+
+
+def facts(estimator: ContinualEstimator) -> dict[str, Any]:
+    """What is stored as JSON, besides the state of what learns."""
+    model = estimator.model_
+    return {
+        "estimator": type(estimator).__name__,
+        "hibnn": __version__,
+        "parameters": parameters(estimator),
+        "encoder": estimator.encoder_.as_json() if hasattr(estimator, "encoder_") else None,
+        "target": getattr(estimator, "target_", None),
+        "feature_names": getattr(estimator, "feature_names_in_", np.array([])).tolist(),
+        "method": model.method,
+        "options": asdict(model.options),
+        "seed": model.learner.setting.seed,
+        "tasks": [asdict(task) for task in model.tasks],
+        "inference": {"kind": model.inference.kind, "options": asdict(model.inference.options)},
+        "notes": getattr(estimator, "notes_", None),
+        "counts": counts(estimator),
+    }
 
 
 def load_model(path: str | Path) -> ContinualClassifier | ContinualRegressor:
@@ -153,17 +156,6 @@ def read_file(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         raise UserError(f"{path} was changed after it was written: use an intact copy.")
     metadata = json.loads(container.metadata)
     return metadata, container.tensors | {name: container.tensors[other] for name, other in metadata["same"].items()}
-
-
-def check_version(path: Path, header: Mapping[str, Any]) -> None:
-    """Refuse a file of another kind, and a version that this one cannot read."""
-    version = header.get("version")
-    if header.get("format") != FORMAT or not isinstance(version, int):
-        raise UserError(f"{path} is no model of hibnn: give a file that `save` has written.")
-    if version > VERSION:
-        raise UserError(f"{path} has version {version} and this hibnn reads up to version {VERSION}: upgrade hibnn.")
-    if version < VERSION:
-        raise UserError(f"{path} is from before hibnn's first release and cannot be read any more: fit it again.")
 
 
 def parameters(estimator: ContinualEstimator) -> dict[str, Any]:
