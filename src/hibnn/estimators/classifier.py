@@ -15,6 +15,7 @@ from sklearn.base import ClassifierMixin
 
 from hibnn.errors import UserError
 from hibnn.estimators.common import ContinualEstimator, next_name
+from hibnn.estimators.computing import threads
 from hibnn.estimators.inputs import read_examples
 from hibnn.estimators.labels import (
     all_classes,
@@ -90,7 +91,9 @@ class ContinualClassifier(ClassifierMixin, ContinualEstimator):
     def predict_mixture(self, X: Any, task: TaskName | None) -> "ClassMixture":
         """Everything at once, as tensors: probabilities of classes and of tasks, and the parts of the entropy."""
         x, model = self._inputs(X), self.model_
-        return model.continual.predict(x, self._head(task), places=class_places(model), predictor=self._mode.classes)
+        places, mode = class_places(model), self._mode
+        with threads(self.n_jobs):
+            return model.continual.predict(x, self._head(task), places=places, predictor=mode.classes)
 
     def _become(self, model: Model) -> None:
         super()._become(model)

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
@@ -13,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hibnn.errors import UserError, unknown, value_errors
+from hibnn.estimators.computing import find_device, thread_count, threads
 from hibnn.estimators.drift import Change, Drift
 from hibnn.estimators.inputs import input_scaling, read_inputs
 from hibnn.estimators.model import Model, TaskName, TaskRecord, check_task_name
@@ -39,6 +41,10 @@ class ContinualEstimator(BaseEstimator, ABC):
     """The name of what is predicted; absent if nobody named it."""
     drift_: Change | None
     """What the last experience had changed, and how much of the past still counts; None if it looked as expected."""
+    history_: list[dict[str, Any]]
+    """An entry for every epoch since the model was begun or loaded: `experience` and `epoch`, from 1, `task`, `loss`
+    (the objective's mean over rows, in nats), `held_out_loss` (None where it was not asked for) and `neurons` of each
+    layer; `pandas.DataFrame(model.history_)` is a table."""
     notes_: dict[str, Any]
     """What a surrounding program wants kept in the file, as plain values; absent unless set."""
 
@@ -56,7 +62,11 @@ class ContinualEstimator(BaseEstimator, ABC):
         density: Mapping[str, Any] | None = None,
         options: Mapping[str, Any] | None = None,
         drift: Drift = "follow",
-        verbose: bool = True,
+        early_stopping: bool = True,
+        patience: int = 2,
+        n_jobs: int | None = None,
+        device: Literal["cpu", "cuda", "auto"] = "cpu",
+        verbose: int = 0,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.method = method
@@ -70,6 +80,10 @@ class ContinualEstimator(BaseEstimator, ABC):
         self.density = density
         self.options = options
         self.drift: Drift = drift
+        self.early_stopping = early_stopping
+        self.patience = patience
+        self.n_jobs = n_jobs
+        self.device: Literal["cpu", "cuda", "auto"] = device
         self.verbose = verbose
         self.random_state = random_state
 
@@ -111,7 +125,7 @@ class ContinualEstimator(BaseEstimator, ABC):
     def predict_ood(self, X: Any, rate: float = 0.05) -> NDArray[np.bool_]:
         """Which rows belong to none of the tasks: less likely than all but this share of rows that do belong."""
         x = self._inputs(X)
-        with value_errors():
+        with value_errors(), threads(self.n_jobs):
             return self.model_.continual.is_ood(x, rate).numpy()
 
     def export_onnx(
@@ -187,16 +201,16 @@ class ContinualEstimator(BaseEstimator, ABC):
         scaling = input_scaling(self, x) if self.scaling == "columns" else Scaling.identity(columns)
         if not find_method(self.method).has_network and self.task_inference != "density":
             raise UserError(f"{self.method} has no network: leave task_inference at 'density'.")
-        setting = Setting(columns, Layout.MULTI, seed, regression=self._regression)
+        setting = Setting(columns, Layout.MULTI, seed, find_device(self.device), self._regression)
         densities = density_options(self.scaling, self.density)
-        inference = TaskInference(self.task_inference, setting, options=densities)
+        inference = TaskInference(self.task_inference, replace(setting, device=find_device("cpu")), options=densities)
         continual = ContinualModel(new_learner(self.method, options, setting), inference, precise=True)
         return Model(self.method, options, scaling, targets, (), continual)
 
     def _check_parameters(self) -> None:
         from hibnn.estimators.options import plain
 
-        for name in ("epochs", "batch_size"):
+        for name in ("epochs", "batch_size", "patience"):
             value = plain(getattr(self, name))
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
                 raise UserError(f"{name} must be None or a positive whole number, not {value!r}.")
@@ -204,6 +218,10 @@ class ContinualEstimator(BaseEstimator, ABC):
             raise unknown("scaling", str(self.scaling), (*SCALINGS, "None"))
         if self.drift not in get_args(Drift):
             raise unknown("answer to drift", str(self.drift), get_args(Drift))
+        if self.patience is None or not isinstance(plain(self.verbose), int):
+            raise UserError(f"patience and verbose must be whole numbers, not {self.patience!r} and {self.verbose!r}.")
+        thread_count(self.n_jobs)
+        find_device(self.device)
         if hasattr(self, "model_"):
             model = self.model_
             for old, new in ((model.method, self.method), (model.inference.kind, self.task_inference)):
@@ -218,7 +236,7 @@ class ContinualEstimator(BaseEstimator, ABC):
         from hibnn.estimators.training import with_length
 
         options = method_options(self.method, self.truncation, self.scaling, len(model.inputs.mean), self.options)
-        length = {name: getattr(model.options, name, 0) for name in ("epochs", "batch_size")}
+        length = {name: getattr(model.options, name, 0) for name in ("epochs", "batch_size", "learning_rate")}
         seed = plain(self.random_state)
         changed = {
             "truncation, scaling or options": with_length(options, length) != model.options,
@@ -232,12 +250,23 @@ class ContinualEstimator(BaseEstimator, ABC):
     def _learn(self, model: Model, x: NDArray[np.floating], y: NDArray[Any], task: TaskRecord) -> None:
         """Train on an experience that has been checked, and become what comes out."""
         from hibnn.benchmarks.base import Split
-        from hibnn.estimators.training import learn_experience
+        from hibnn.estimators.options import method_options
+        from hibnn.estimators.stopping import Stopping
+        from hibnn.estimators.training import learn_experience, with_length
 
         self._check_parameters()
         check_task_name(task.name)
         split = Split(model.inputs.apply(x), y)
-        self._become(learn_experience(model, split, task, self.epochs, self.batch_size, self.verbose, self.drift))
+        options = method_options(self.method, self.truncation, self.scaling, x.shape[1], self.options)
+        rate = {"learning_rate": getattr(options, "learning_rate", 0)}  # it may change between experiences
+        model = replace(model, options=with_length(model.options, rate))
+        stopping = Stopping(bool(self.early_stopping), self.patience)
+        with threads(self.n_jobs):
+            model = learn_experience(
+                model, split, task, self.epochs, self.batch_size, int(self.verbose), self.drift, stopping
+            )
+        self._become(model)
+        self.history_ = [*getattr(self, "history_", []), *model.history]
 
     def _become(self, model: Model) -> None:
         active = model.learner.active_units()

@@ -48,6 +48,8 @@ class Model:
     continual: "ContinualModel"
     change: Change | None = None
     """what was found to have changed in the last experience; not stored"""
+    history: tuple[dict[str, Any], ...] = ()
+    """what was noted of each epoch of the last experience; not stored"""
 
     @property
     def learner(self) -> "Learner":

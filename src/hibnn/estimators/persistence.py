@@ -7,8 +7,9 @@ are stored once.
 import hashlib
 import json
 import os
+import warnings
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from hibnn.continual import ContinualModel, new_learner
 from hibnn.errors import UserError
 from hibnn.estimators.classifier import ContinualClassifier
 from hibnn.estimators.common import ContinualEstimator
+from hibnn.estimators.computing import find_device
 from hibnn.estimators.drift import FileScore
 from hibnn.estimators.inputs import adopt_encoder
 from hibnn.estimators.model import Model, TaskRecord, check_task_name
@@ -80,8 +82,8 @@ def load_model(path: str | Path) -> ContinualClassifier | ContinualRegressor:
 
 def _estimator(metadata: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> ContinualClassifier | ContinualRegressor:
     kind = KINDS[metadata["estimator"]]
-    estimator = kind(**metadata["parameters"])
-    model = read_model(metadata, tensors, regression=kind is ContinualRegressor)
+    estimator = kind(**known_parameters(metadata["parameters"]))
+    model = read_model(metadata, tensors, regression=kind is ContinualRegressor, device=find_device(estimator.device))
     estimator.n_features_in_ = len(model.inputs.mean)
     if metadata["encoder"] is not None:
         adopt_encoder(estimator, TableEncoder.from_json(metadata["encoder"]))
@@ -119,16 +121,33 @@ def check_facts(estimator: ContinualEstimator, model: Model) -> None:
     estimator._check_parameters()
 
 
-def read_model(metadata: Mapping[str, Any], tensors: Mapping[str, Tensor], regression: bool) -> Model:
+def known_parameters(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a file; a device that this machine lacks, and what `verbose` was once, are replaced."""
+    values = dict(stored)
+    if values.get("device") == "cuda" and not torch.cuda.is_available():
+        warnings.warn(
+            "the model was learned on a cuda device, which this machine has not: it goes on with the cpu.", stacklevel=4
+        )
+        values["device"] = "cpu"
+    if isinstance(values["verbose"], bool):
+        values["verbose"] = 0 if values["verbose"] else -1
+    return values
+
+
+def read_model(
+    metadata: Mapping[str, Any], tensors: Mapping[str, Tensor], regression: bool, device: torch.device
+) -> Model:
     """What was learned, from metadata and tensors."""
     options = find_method(metadata["method"]).options(**metadata["options"])
     inputs, targets = (
         Scaling(tensors[f"{name}.mean"].numpy(), tensors[f"{name}.scale"].numpy()) for name in ("inputs", "targets")
     )
     tasks = tuple(read_task(task) for task in metadata["tasks"])
-    setting = Setting(len(inputs.mean), Layout.MULTI, metadata["seed"], regression=regression)
+    setting = Setting(len(inputs.mean), Layout.MULTI, metadata["seed"], device, regression)
     told = metadata["inference"]
-    inference = TaskInference(told["kind"], setting, options=DensityOptions(**told["options"]))
+    inference = TaskInference(
+        told["kind"], replace(setting, device=torch.device("cpu")), options=DensityOptions(**told["options"])
+    )
     state = State(State(dict(tensors), {}).below(MODEL), metadata["model"])
     inference.restore(state)
     continual = ContinualModel(new_learner(metadata["method"], options, setting, state), inference, precise=True)
@@ -161,6 +180,7 @@ def read_file(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
 def parameters(estimator: ContinualEstimator) -> dict[str, Any]:
     """The estimator's parameters as JSON knows them; a generator is replaced by nothing, for the seed is stored."""
     values = {name: plain(value) for name, value in estimator.get_params(deep=False).items()}
+    values["verbose"] = int(values["verbose"])  # a bool is what earlier versions wrote, and meant otherwise
     if not isinstance(values["random_state"], int | None):
         values["random_state"] = None
     return values

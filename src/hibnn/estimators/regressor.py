@@ -13,6 +13,7 @@ from sklearn.base import RegressorMixin
 
 from hibnn.errors import UserError
 from hibnn.estimators.common import ContinualEstimator, next_name
+from hibnn.estimators.computing import threads
 from hibnn.estimators.inputs import read_examples
 from hibnn.estimators.model import Model, TaskName, TaskRecord
 from hibnn.estimators.scaling import Scaling, check_size
@@ -68,7 +69,8 @@ class ContinualRegressor(RegressorMixin, ContinualEstimator):
         from hibnn.tasks.mixture import GaussianMixture
 
         x, model = self._inputs(X), self.model_
-        mixed = model.continual.predict_reals(x, self._head(task), self._mode.reals)
+        with threads(self.n_jobs):
+            mixed = model.continual.predict_reals(x, self._head(task), self._mode.reals)
         shift, scale = float(model.targets.mean[0]), float(model.targets.scale[0])
         return GaussianMixture(
             mixed.mean * scale + shift, mixed.epistemic * scale**2, mixed.aleatoric * scale**2, mixed.tasks
