@@ -69,6 +69,42 @@ class ContinualEstimator(BaseEstimator, ABC):
         verbose: int = 0,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
+        """Take the parameters as they are; they are checked when data come.
+
+        Arguments:
+            method: what learns, by its name in `hibnn methods`: 'ibnn' (one layer whose size the data decide), 'hibnn'
+                (two such layers), 'vcl' (a fixed width), or a baseline such as 'ewc'. It cannot change once data came.
+            truncation: for 'ibnn' and 'hibnn' how many fresh neurons a layer is offered with each experience, and as
+                many again if it keeps all; for other methods the width of a layer. 'auto' is 100.
+            epochs: passes over an experience, at most where it may stop early; None chooses by its rows.
+            batch_size: rows of a minibatch; None chooses by the rows: 160 for small data, 1,024 for large.
+            scaling: 'columns' gives every column the mean 0 and the deviation 1 that it has in the first experience;
+                'examples' standardises every row by itself, as suits pixels and features of images; None leaves inputs
+                as they are. It cannot change.
+            prediction: 'sample' averages over draws from the posterior; 'mean' asks the network at the means of its
+                weights: faster, and surer of itself than it should be.
+            draws: how many draws 'sample' averages.
+            task_inference: how tasks are told apart when nobody names them: 'density' by densities of their inputs,
+                'entropy' by how sure each head is. It cannot change.
+            density: further options of the densities, by the names of `hibnn.tasks.density.DensityOptions`. They cannot
+                change.
+            options: further options of the method, by name, as `hibnn methods NAME` lists them: for example
+                {'alpha': 5.0, 'size_tolerance': 0.01}. They cannot change, but for `learning_rate`.
+            drift: what to do when rows of a known task look different from what the model expects: 'follow' lets
+                held-out rows say how much of what was learned before still counts; 'off' always counts all of it.
+            early_stopping: whether an experience ends when rows that are held out of it have no more to gain, before
+                its epochs are over. It concerns methods that size their layers ('ibnn', 'hibnn'), which hold rows out
+                anyway and learn them in the end; other methods always take all epochs.
+            patience: how many checks without a gain end each part of an experience that may stop early; held-out rows
+                are asked every ten steps of the optimiser, or every epoch where it has more steps.
+            n_jobs: threads of torch while the estimator learns or predicts; None is one, which is fastest for the small
+                networks of tables, and -1 as many as there are processors. Afterwards torch has as many as before.
+            device: where the network computes: 'cpu', 'cuda', or 'auto' for CUDA where the machine has it. Densities of
+                inputs stay on the processor.
+            verbose: what is told on standard error: -1 nothing, 0 a progress bar where that is a terminal and learning
+                takes longer than two seconds, 1 also a line for each experience, 2 also one for each epoch.
+            random_state: a seed, for the same model from the same data, or a generator of numpy; None draws one.
+        """
         self.method = method
         self.truncation: int | Literal["auto"] = truncation
         self.epochs = epochs
