@@ -28,6 +28,8 @@ MOST_STEPS, MOST_EPOCHS = 400, 400
 """The same for methods that stop early."""
 BATCH, LARGEST_BATCH, BATCHES = 160, 1024, 25
 """Rows of a minibatch at least, where there are so many, and at most; between them, so many minibatches an epoch."""
+SMALLEST_BATCH, FEWEST_STEPS = 32, 150
+"""If the user wants few epochs, minibatches are smaller, for so many steps in all."""
 
 
 def learn_experience(
@@ -107,8 +109,8 @@ def _learn(
     stopping: Stopping,
 ) -> Model:
     """The model after one more experience, as it is."""
-    sensible = training_length(len(split), model.learner.can_stop)
-    length = {"epochs": epochs or sensible[0], "batch_size": batch_size or sensible[1]}
+    sensible = training_length(len(split), model.learner.can_stop, epochs)
+    length = {"epochs": sensible[0], "batch_size": batch_size or sensible[1]}
     options = with_length(model.options, length)
     continual, classes = model.continual.copy(model.method, options), len(task.classes) or 1
     densities = classes if continual.density_of else 0
@@ -141,17 +143,18 @@ def with_length(options: MethodOptions, length: Mapping[str, int]) -> MethodOpti
     return replace(options, **{name: value for name, value in length.items() if hasattr(options, name)})
 
 
-def training_length(rows: int, can_stop: bool = False) -> tuple[int, int]:
-    """Epochs and minibatch size for so many rows.
+def training_length(rows: int, can_stop: bool = False, epochs: int | None = None) -> tuple[int, int]:
+    """Epochs and minibatch size for so many rows; `epochs` are what the user wants, if anything.
 
     Where held-out rows say when to stop, there are 400 steps at most (more only if these are fewer than 4 epochs), of
-    minibatches that are all of the same size. Otherwise there are about 1,200 steps, within 4 to 120 epochs: small data
-    get enough steps, large data few passes.
+    minibatches that are all of about the same size; they are smaller where few epochs are wanted. Otherwise there are
+    about 1,200 steps, within 4 to 120 epochs: small data get enough steps, large data few passes.
     """
     if can_stop:
         batch_size = min(LARGEST_BATCH, max(BATCH, rows / BATCHES))
+        if epochs is not None:
+            batch_size = max(SMALLEST_BATCH, min(batch_size, rows * epochs / FEWEST_STEPS))
         batches = max(1, round(rows / batch_size))
-        return min(MOST_EPOCHS, max(SHORTEST, round(MOST_STEPS / batches))), math.ceil(rows / batches)
+        return epochs or min(MOST_EPOCHS, max(SHORTEST, round(MOST_STEPS / batches))), math.ceil(rows / batches)
     batch_size = 32 if rows < 4_000 else 128 if rows < 20_000 else 256
-    epochs = round(STEPS / math.ceil(rows / batch_size))
-    return min(LONGEST, max(SHORTEST, epochs)), batch_size
+    return epochs or min(LONGEST, max(SHORTEST, round(STEPS / math.ceil(rows / batch_size)))), batch_size

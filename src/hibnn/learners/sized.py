@@ -39,8 +39,9 @@ CHECK = 10
 """Where held-out rows are watched, layers are cut every so many steps, or every epoch."""
 CUTS = 12
 """About so many cuts at most, however many epochs there are."""
-STEPS = 150
-"""Nothing is dropped before so many steps of the optimiser, where the epochs have as many."""
+STEPS, FEWER_STEPS = 150, 60
+"""Nothing is dropped before so many steps of the optimiser, where the epochs have as many; fewer if held-out rows are
+watched, whose learning rates are larger."""
 HELD_OUT, LEAST_HELD_OUT, MOST_HELD_OUT = 0.1, 100, 2000
 """A tenth of the rows is held out, but at least a hundred where that is no more than a third, and at most 2,000."""
 
@@ -77,8 +78,8 @@ class SizedBayes(SequentialBayes):
     @property
     def exploration(self) -> int:
         """How many epochs explore: a quarter, more where steps are few."""
-        epochs = self.plan.epochs
-        return max(1, round(epochs / 4), min(math.ceil(STEPS / self.steps), round(2 * epochs / 3)))
+        epochs, least = self.plan.epochs, FEWER_STEPS if self.watched else STEPS
+        return max(1, round(epochs / 4), min(math.ceil(least / self.steps), round(2 * epochs / 3)))
 
     @property
     def steps(self) -> int:
@@ -197,7 +198,9 @@ class SizedBayes(SequentialBayes):
             self.cut_layer(layer, self.x[rows], self.y[rows], last=number >= self.settled)
         fresh = [width - kept for width, kept in zip(network.widths, self.kept, strict=True)]
         full = [0 < given <= left for given, left in zip(offered, fresh, strict=False)]
-        if any(full) and number + self.exploration <= self.settled:
+        # those who watch see when fresh neurons have learned, and less time may do
+        time = self.exploration // 2 if self.watched else self.exploration
+        if any(full) and number + time <= self.settled:
             self.kept = network.widths
             self.offer(full, number)
             self.optimiser = self.new_optimiser()
