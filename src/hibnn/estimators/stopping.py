@@ -43,11 +43,13 @@ class Plateau:
         return self.checks >= self.patience
 
 
-def train(continual: ContinualModel, rows: int, stopping: Stopping, on_epoch: Callable[[Epoch], None]) -> list[Epoch]:
-    """All epochs of an experience of so many rows; what was noted of each is returned, and told to `on_epoch`."""
+def train(continual: ContinualModel, rows: int, patience: int, on_epoch: Callable[[Epoch], None]) -> list[Epoch]:
+    """All epochs of an experience of so many rows; what was noted of each is returned, and told to `on_epoch`.
+
+    Held-out rows decide about the end if the learner is `watched`.
+    """
     learner, history = continual.learner, list[Epoch]()
-    learner.watched = stopping.early and learner.can_stop
-    plateau = Plateau(stopping.patience)
+    plateau = Plateau(patience)
     every = math.ceil(CHECK / math.ceil(rows / getattr(learner, "batch_size", rows)))
     while len(history) < learner.epochs:
         terms = continual.epoch(len(history))
@@ -60,5 +62,5 @@ def train(continual: ContinualModel, rows: int, stopping: Stopping, on_epoch: Ca
         on_epoch(history[-1])
         if learner.watched and loss is not None and plateau.reached(loss):
             learner.plateau(number)
-            plateau = Plateau(stopping.patience)
+            plateau = Plateau(patience)
     return history

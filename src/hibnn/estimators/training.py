@@ -113,6 +113,7 @@ def _learn(
     length = {"epochs": sensible[0], "batch_size": batch_size or sensible[1]}
     options = with_length(model.options, length)
     continual, classes = model.continual.copy(model.method, options), len(task.classes) or 1
+    continual.learner.watched = stopping.early and continual.learner.can_stop
     densities = classes if continual.density_of else 0
     labels = np.zeros(len(split), np.int64) if model.regression else split.y
     with Bar(f"task {task.name}", lambda: continual.learner.epochs + densities, show=verbose >= BAR) as bar:
@@ -124,7 +125,9 @@ def _learn(
             spare=len(split) >= ENOUGH_ROWS,
             on_class=lambda terms: bar.advance(),
         )
-        history = train(continual, len(split), stopping, lambda epoch: tell_epoch(bar, verbose, task.name, epoch))
+        history = train(
+            continual, len(split), stopping.patience, lambda epoch: tell_epoch(bar, verbose, task.name, epoch)
+        )
         continual.end(PredictionMode().reals if model.regression else PredictionMode().classes)
         noted = [{"experience": continual.learner.experience + 1, "task": task.name, **epoch} for epoch in history]
         learned = replace(

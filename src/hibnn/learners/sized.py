@@ -247,7 +247,12 @@ class SizedBayes(SequentialBayes):
         learned = self.learned(0)
         means = refit_head(network, self.x[learned], self.y[learned], head, self.likelihood, self.kept)
         losses = known_losses(network, self.x[rows], self.y[rows], head, self.likelihood, self.kept, means)
-        if is_near(losses, self.best, len(self.kept) * self.sized.size_tolerance):
+        best = self.best
+        if self.watched:  # few cuts, so that much may have been learned since the last
+            own = network.heads_of(head)[0].mean.detach()
+            now = known_losses(network, self.x[rows], self.y[rows], head, self.likelihood, network.widths, own)
+            best = min(best, now, key=lambda losses: float(losses.mean()))
+        if is_near(losses, best, len(self.kept) * self.sized.size_tolerance):
             keep_units(network, [torch.arange(kept, device=rows.device) for kept in self.kept], self.optimiser)
             network.heads_of(head)[0].mean.data = means
 
