@@ -110,7 +110,7 @@ def learn_file(model: TableModel | None, path: Path, dialect: Dialect | None, pa
             return model
         say(parsed, f"{path} was learned already (as {before}): its rows count twice now.")
     rows = parsed.rows_at_once or rows_in_memory(len(model.encoder.names))
-    model.estimator.set_params(epochs=parsed.epochs, drift=parsed.drift, verbose=not parsed.quiet)
+    model.estimator.set_params(epochs=parsed.epochs, drift=parsed.drift, verbose=-1 if parsed.quiet else 0)
     taught = teach(model, file, task_named(getattr(model.estimator, "tasks_", []), parsed.task), parsed.unknown, rows)
     taught.save(parsed.model)
     if "change" in taught.judged:
