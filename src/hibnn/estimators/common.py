@@ -94,8 +94,8 @@ class ContinualEstimator(BaseEstimator, ABC):
                 {'alpha': 5.0, 'size_tolerance': 0.01}. They cannot change, but for `learning_rate`.
             drift: what to do when rows of a known task look different from what the model expects: 'follow' lets
                 held-out rows say how much of what was learned before still counts; 'off' always counts all of it.
-            ood: None, or 'class': `predict_proba` of a classifier then has one more column, the last, with the probability
-                that a row belongs to none of the classes.
+            ood: None, or 'class': `predict_proba` of a classifier then has one more column, the last, with the
+                probability that a row belongs to none of the classes.
             early_stopping: whether an experience ends when rows that are held out of it have no more to gain, before
                 its epochs are over. It concerns methods that size their layers ('ibnn', 'hibnn'), which hold rows out
                 anyway and learn them in the end; other methods always take all epochs.
