@@ -69,13 +69,20 @@ class ContinualClassifier(ClassifierMixin, ContinualEstimator):
         return self
 
     def predict(self, X: Any, task: TaskName | None = None) -> NDArray[Any]:
-        """The most probable class of each row; over all tasks, when none is named."""
-        probabilities = self.predict_proba(X, task)
+        """The most probable class of each row; over all tasks, when none is named. Never "none of these"."""
+        probabilities = self.predict_mixture(X, task).probabilities.numpy()
         return self.classes_[probabilities.argmax(1)]
 
     def predict_proba(self, X: Any, task: TaskName | None = None) -> NDArray[np.float64]:
-        """Probabilities of `classes_`; a named task gives zero to classes that are not its own."""
-        return self.predict_mixture(X, task).probabilities.numpy()
+        """Probabilities of `classes_`; a named task gives zero to classes that are not its own.
+
+        With `ood="class"` there is one more column, the last: the probability that a row belongs to none of them.
+        """
+        probabilities = self.predict_mixture(X, task).probabilities.numpy()
+        if self.ood is None:
+            return probabilities
+        none = self.model_.continual.none_probability(self._inputs(X), self._head(task)).numpy()[:, None]
+        return np.concatenate([probabilities * (1 - none), none], axis=1)
 
     def predict_uncertainty(self, X: Any, task: TaskName | None = None) -> Uncertainty:
         """Total, epistemic and aleatoric entropy; not knowing the task is part of the epistemic one."""

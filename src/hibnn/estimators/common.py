@@ -20,6 +20,7 @@ from hibnn.estimators.inputs import input_scaling, read_inputs
 from hibnn.estimators.model import Model, TaskName, TaskRecord, check_task_name
 from hibnn.estimators.scaling import Scaling
 from hibnn.estimators.tables.encoding import TableEncoder
+from hibnn.neurons import layer_neurons
 
 if TYPE_CHECKING:  # these import torch
     from hibnn.estimators.predictive import PredictionMode
@@ -62,6 +63,7 @@ class ContinualEstimator(BaseEstimator, ABC):
         density: Mapping[str, Any] | None = None,
         options: Mapping[str, Any] | None = None,
         drift: Drift = "follow",
+        ood: Literal["class"] | None = None,
         early_stopping: bool = True,
         patience: int = 2,
         n_jobs: int | None = None,
@@ -92,6 +94,8 @@ class ContinualEstimator(BaseEstimator, ABC):
                 {'alpha': 5.0, 'size_tolerance': 0.01}. They cannot change, but for `learning_rate`.
             drift: what to do when rows of a known task look different from what the model expects: 'follow' lets
                 held-out rows say how much of what was learned before still counts; 'off' always counts all of it.
+            ood: None, or 'class': `predict_proba` of a classifier then has one more column, the last, with the
+                probability that a row belongs to none of the classes.
             early_stopping: whether an experience ends when rows that are held out of it have no more to gain, before
                 its epochs are over. It concerns methods that size their layers ('ibnn', 'hibnn'), which hold rows out
                 anyway and learn them in the end; other methods always take all epochs.
@@ -117,6 +121,7 @@ class ContinualEstimator(BaseEstimator, ABC):
         self.density = density
         self.options = options
         self.drift: Drift = drift
+        self.ood: Literal["class"] | None = ood
         self.early_stopping = early_stopping
         self.patience = patience
         self.n_jobs = n_jobs
@@ -225,6 +230,8 @@ class ContinualEstimator(BaseEstimator, ABC):
 
     def _begin(self, x: NDArray[np.floating], targets: Scaling) -> Model:
         """An empty model for inputs like these."""
+        from torch import from_numpy
+
         from hibnn.continual import ContinualModel, new_learner
         from hibnn.estimators.options import density_options, method_options
         from hibnn.learners import Setting, find_method
@@ -241,6 +248,7 @@ class ContinualEstimator(BaseEstimator, ABC):
         setting = Setting(columns, Layout.MULTI, seed, find_device(self.device), self._regression)
         densities = density_options(self.scaling, self.density)
         inference = TaskInference(self.task_inference, replace(setting, device=find_device("cpu")), options=densities)
+        inference.densities.scale = from_numpy(scaling.scale)
         continual = ContinualModel(new_learner(self.method, options, setting), inference, precise=True)
         return Model(self.method, options, scaling, targets, (), continual)
 
@@ -253,6 +261,12 @@ class ContinualEstimator(BaseEstimator, ABC):
                 raise UserError(f"{name} must be None or a positive whole number, not {value!r}.")
         if self.scaling is not None and self.scaling not in SCALINGS:
             raise unknown("scaling", str(self.scaling), (*SCALINGS, "None"))
+        if self.ood not in (None, "class"):
+            raise unknown("way to count rows of no class", str(self.ood), ("class", "None"))
+        if self.ood is not None and self._regression:
+            raise UserError("numbers have no classes: leave ood at None, and ask predict_ood.")
+        if self.ood is not None and self.task_inference != "density":
+            raise UserError("only a density finds rows of no class: leave task_inference at 'density', or ood at None.")
         if self.drift not in get_args(Drift):
             raise unknown("answer to drift", str(self.drift), get_args(Drift))
         if self.patience is None or not isinstance(plain(self.verbose), int):
@@ -310,7 +324,7 @@ class ContinualEstimator(BaseEstimator, ABC):
         self.model_ = model
         self.tasks_ = [task.name for task in model.tasks]
         self.drift_ = model.change
-        self.n_active_ = list(model.options.widths) if active is None else active
+        self.n_active_ = layer_neurons(active, model.options.widths)
 
     def _inputs(self, X: Any) -> NDArray[np.float32]:
         """Inputs to predict for, scaled as the model has learned it."""

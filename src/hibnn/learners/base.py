@@ -7,7 +7,7 @@ goes on exactly as the first would have.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -28,6 +28,8 @@ FLOAT = 4
 """Bytes of a number in single precision."""
 Measure = Literal["predictive", "expected", "mutual-information"]
 """Of the averaged prediction, of a draw on average, or the difference of the two."""
+Stream = Callable[[str | int], torch.Generator]
+"""Random numbers by the last part of their name."""
 
 
 @dataclass(frozen=True)
@@ -286,8 +288,22 @@ class Learner(ABC):
         """The last hidden layer for some inputs under a head, without chance; not every method has one for all."""
         raise UserError(f"{type(self).__name__} has no features to learn densities of: use densities of inputs.")
 
+    def predict_heads(self, x: np.ndarray | Tensor, heads: Sequence[int], stream: Stream) -> list[Prediction]:
+        """Predictions under each of some heads; `stream` is the random stream of a name, a head's number here."""
+        return [self.predict(x, head, stream(head)) for head in heads]
+
     def predict(self, x: np.ndarray | Tensor, head: int, generator: torch.Generator) -> Prediction:
         """Predictions under a head (ignored where there is only one), averaged over posterior draws."""
+        inputs = self.checked_inputs(x, head)
+        with torch.no_grad():
+            parts = [
+                self.predict_batch(rows.to(self.setting.device), head, generator)
+                for rows in inputs.split(PREDICTION_ROWS)
+            ]
+        return type(parts[0]).join(parts)
+
+    def checked_inputs(self, x: np.ndarray | Tensor, head: int) -> Float[Tensor, "rows inputs"]:
+        """Inputs in single precision, if they have the right size and there is such a head."""
         inputs = torch.as_tensor(x, dtype=torch.float32)
         if inputs.ndim != 2 or inputs.shape[1] != self.setting.inputs:
             raise UserError(
@@ -295,12 +311,7 @@ class Learner(ABC):
             )
         if not 0 <= head < len(self.head_sizes):
             raise UserError(f"there is no head {head} yet: {len(self.head_sizes)} tasks were learned.")
-        with torch.no_grad():
-            parts = [
-                self.predict_batch(rows.to(self.setting.device), head, generator)
-                for rows in inputs.split(PREDICTION_ROWS)
-            ]
-        return type(parts[0]).join(parts)
+        return inputs
 
 
 def entropy(probabilities: Tensor) -> Tensor:

@@ -21,6 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from hibnn.benchmarks.base import Split
 from hibnn.errors import UserError
 from hibnn.learners.base import Setting, State
 from hibnn.learners.bayes_options import BuffetOptions
@@ -33,6 +34,7 @@ from hibnn.nn.layers.mask_form import MaskForm
 from hibnn.nn.layers.stamps import Timestamps
 from hibnn.nn.layout import Layout
 from hibnn.nn.networks.bayesian import BayesianMLP
+from hibnn.nn.networks.nested import nested_features
 from hibnn.nn.networks.resizing import append_units, keep_units, take_shapes
 
 CHECK = 10
@@ -50,9 +52,9 @@ class SizedBayes(SequentialBayes):
     """A network that begins without neurons; `units` are those that each head's task reads, layer by layer.
 
     `kept` are the neurons that stood before the current experience, `offered` the fresh ones that masks switch,
-    `explored` the epoch up to which they do, `stopped` the one from which on the size stands because held-out rows had
-    no more to gain (None before, and where nobody watches them), `best` the least held-out losses so far, `curves` the
-    first of each layer.
+    `explored` the epoch up to which they do, `held` those that must not change, `stopped` the epoch from which on the
+    size stands because held-out rows had no more to gain (None before, and where nobody watches them), `best` the least
+    held-out losses so far, `curves` the first of each layer.
     """
 
     can_stop = True
@@ -70,6 +72,7 @@ class SizedBayes(SequentialBayes):
         self.offered, self.explored = list[int](), 0
         self.best: Tensor | None = None
         self.curves: dict[int, Tensor] = {}
+        self.rows_learned, self.held = 0, list[int]()
         self.stopped: int | None = None
 
     def first_neurons(self) -> tuple[Sequence[int], NeuronMask | None]:
@@ -119,6 +122,10 @@ class SizedBayes(SequentialBayes):
         if self.stopped is not None:
             return self.stopped
         return max(self.exploration, self.plan.epochs - max(1, round(self.plan.epochs / 5)))
+
+    def attach(self, split: Split, task: int) -> None:
+        super().attach(split, task)
+        self.rows_learned, self.held = len(self.learned(0)), self.held_units(task)
 
     def prepare(self) -> None:
         self.kept, self.best, self.curves, self.stopped = self.bayesian.widths, None, {}, None
@@ -274,7 +281,7 @@ class SizedBayes(SequentialBayes):
         rows = self.learned(number)
         order = self.setting.generator("order", self.experience, number)
         start = max(0, number - self.plan.likelihood_epochs) * math.ceil(len(self.x) / self.batch_size)
-        self.rows_learned = len(rows)
+        self.rows_learned, self.held = len(rows), self.held_units(self.task)
         batches = (rows[part] for part in minibatches(len(rows), self.batch_size, order))
         return enumerate(batches, start)
 
@@ -282,8 +289,10 @@ class SizedBayes(SequentialBayes):
         return self.rows_learned
 
     def hold(self) -> None:
+        if not any(self.held):
+            return
         inputs = self.setting.inputs
-        for layer, above in zip(self.bayesian.hidden_layers(), self.held_units(self.task), strict=True):
+        for layer, above in zip(self.bayesian.hidden_layers(), self.held, strict=True):
             for gradient in (layer.mean.grad, layer.log_variance.grad):
                 if gradient is not None and above:  # Adam's moments of a weight without gradient are zero: it stays
                     gradient[:inputs, :above] = 0.0
@@ -309,6 +318,13 @@ class SizedBayes(SequentialBayes):
         if network.buffet is not None and head == self.task:
             take_masks_off(part, self.sized.mask_form, network.buffet)
         return part, 0
+
+    def draws_heads_together(self, heads: Sequence[int]) -> bool:
+        return super().draws_heads_together(heads) and not self.offered
+
+    def hidden_layers_of(self, x: Tensor, heads: Sequence[int], generator: torch.Generator) -> list[Tensor]:
+        units = [tuple(self.units.get(head, self.bayesian.widths)) for head in heads]
+        return nested_features(self.bayesian, x, units, generator, self.options.prediction_draws)
 
     def take_shapes(self, tensors: Mapping[str, Tensor]) -> None:
         if self.offered:

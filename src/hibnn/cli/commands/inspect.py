@@ -13,6 +13,7 @@ from rich.text import Text
 from hibnn.cli.arguments import parse
 from hibnn.estimators.summary import describe
 from hibnn.files.atomic import check_output
+from hibnn.neurons import neurons_text
 from hibnn.visible import visible
 
 
@@ -65,7 +66,7 @@ def show(known: dict[str, Any], console: Console) -> None:
         words = (task["name"], classes or "-", task["rows"], task["experiences"])
         tasks.add_row(*(Text(visible(word)) for word in words))
     console.print(tasks)
-    neurons = " + ".join(f"{units:g}" for units in known["neurons"])
+    neurons = neurons_text(known["neurons"])
     size = f"{known['parameters']} parameters, {known['bytes'] / 1e6:.2f} MB"
     console.print(f"{neurons} neurons; {known['columns']} columns; {size}", highlight=False)
     beside = f"{known['inference_parameters']} of the parameters"
