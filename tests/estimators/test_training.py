@@ -26,10 +26,13 @@ def learned(rows):
     return ContinualClassifier(truncation=10, random_state=0).fit(*rows)
 
 
-def test_a_plateau_is_reached_by_losses_that_fall_too_little():
+def test_a_plateau_is_reached_by_losses_whose_means_fall_too_little():
     plateau = Plateau(patience=2)
-    losses = [1.0, 0.9, 0.9 - 0.9 * GAIN, 0.8, 0.81, 0.7, 0.7, 0.7 - 0.5 * GAIN]
-    assert [plateau.reached(loss) for loss in losses] == [False] * 7 + [True]
+    falling, uneven = [1.0, 0.9, 0.8, 0.7], [0.75, 0.6, 0.65, 0.5]
+    assert not any(plateau.reached(loss) for loss in falling + uneven)
+    flat = [0.575, 0.575 - GAIN, 0.575 - GAIN, 0.575 - GAIN]
+    assert [plateau.reached(loss) for loss in flat] == [False, True, False, True]
+    assert [Plateau(1).reached(loss) for loss in (1.0,)] == [False]
 
 
 def test_an_easy_experience_stops_early_and_a_patient_one_later(rows, learned):

@@ -1,14 +1,16 @@
 """The epochs of an experience, what is noted of them, and early stopping.
 
-Held-out rows are asked every `CHECK` steps of the optimiser, or every epoch, at the means of the weights. Where their
-loss has not fallen by `GAIN` nats in `patience` checks, the learner is told (`Learner.plateau`): from exploring it goes
-on to cutting, from cutting to its last epochs, in which learning rates fall. `training` calls this; it concerns methods
-that size their layers, which hold rows out anyway, and other methods have a fixed number of epochs.
+Held-out rows are asked every `CHECK` steps of the optimiser, or every epoch, at the means of the weights. Where the
+mean loss of `patience` checks is not below that of the `patience` checks before them by `GAIN` nats, the learner is
+told (`Learner.plateau`): from exploring it goes on to cutting, from cutting to its last epochs, in which learning rates
+fall. `training` calls this; it concerns methods that size their layers, which hold rows out anyway. Other methods have
+a fixed number of epochs.
 """
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from statistics import fmean
 from typing import Any
 
 from hibnn.continual import ContinualModel
@@ -21,7 +23,7 @@ Epoch = dict[str, Any]
 
 @dataclass(frozen=True)
 class Stopping:
-    """Whether an experience may end early, and after how many checks without a gain each of its parts does."""
+    """Whether an experience may end early, and how many checks without a gain end each of its parts."""
 
     early: bool = True
     patience: int = 2
@@ -29,18 +31,22 @@ class Stopping:
 
 @dataclass
 class Plateau:
-    """Whether losses have stopped falling."""
+    """Whether losses have stopped falling, by means over `patience` of them: single ones go up and down."""
 
     patience: int
-    best: float = math.inf
+    losses: list[float] = field(default_factory=list)
     checks: int = 0
-    """since the best"""
+    """since the last plateau"""
 
     def reached(self, loss: float) -> bool:
-        """Whether none of the last `patience` losses, this one among them, was below the best before by `GAIN`."""
-        better = loss < self.best - GAIN
-        self.best, self.checks = (loss, 0) if better else (self.best, self.checks + 1)
-        return self.checks >= self.patience
+        """Whether the last `patience` losses, this one among them, gain less than `GAIN` on those before them."""
+        self.losses.append(loss)
+        self.checks += 1
+        last, before = self.losses[-self.patience :], self.losses[-2 * self.patience : -self.patience]
+        if len(before) < self.patience or self.checks < self.patience or fmean(before) - fmean(last) >= GAIN:
+            return False
+        self.checks = 0
+        return True
 
 
 def train(continual: ContinualModel, rows: int, patience: int, on_epoch: Callable[[Epoch], None]) -> list[Epoch]:
@@ -62,5 +68,4 @@ def train(continual: ContinualModel, rows: int, patience: int, on_epoch: Callabl
         on_epoch(history[-1])
         if learner.watched and loss is not None and plateau.reached(loss):
             learner.plateau(number)
-            plateau = Plateau(patience)
     return history
