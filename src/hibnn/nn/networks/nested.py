@@ -50,7 +50,8 @@ def head_outputs(
 
     Heads in a row that read the same layer are one product: the matrices of single heads are too narrow to be fast.
     """
-    outputs, squares = list[Tensor](), {id(rows): rows * rows for rows in hidden}
+    outputs, layers = list[Tensor](), {id(rows): rows for rows in hidden}
+    squares = {name: rows * rows for name, rows in layers.items()}
     for start, end in _together(heads, hidden):
         own, rows = heads[start:end], hidden[start]
         inputs = max(len(head.mean) for head in own) - 1
