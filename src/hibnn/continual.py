@@ -25,6 +25,7 @@ from hibnn.learners.options import MethodOptions
 from hibnn.nn.layout import Layout
 from hibnn.tasks.density.density import Of
 from hibnn.tasks.mixture import ClassMixture, GaussianMixture, mix_classes, mix_reals, places_in_turn
+from hibnn.tasks.outliers import Strangeness
 from hibnn.tasks.task_inference import P, TaskInference, divide
 
 ROWS_AT_ONCE = 4096
@@ -44,11 +45,15 @@ def with_streams(*name: str | int) -> Predictor[Prediction]:
 
 @dataclass(frozen=True)
 class Experience:
-    """Rows that are being learned: those of the densities, those that calibrate, and if the network spares these."""
+    """Rows that are being learned: those of the densities, those that calibrate, and if the network spares these.
+
+    A short experience cannot spare them for good: densities learn from them too, once they have calibrated.
+    """
 
     rest: LazySplit
     held: Split
     spared: bool
+    short: bool = False
 
 
 Answer = tuple[Float[Tensor, "tasks rows"], list[Prediction]]
@@ -111,7 +116,7 @@ class ContinualModel:
             on_class: called after the density of each class.
         """
         spared = (spare and targets is None) or not self.learner.has_network
-        split = self._divide(train, spared).load()
+        split = self._divide(train, spared, short=not spare).load()
         self.learner.begin_experience(split if targets is None else Split(split.x, targets), outputs, head)
         if self.density_of == "inputs":
             self._learn_densities(on_class)
@@ -211,8 +216,30 @@ class ContinualModel:
     @flushing
     def is_ood(self, x: NDArray[np.float32], rate: float = 0.05) -> Bool[Tensor, " rows"]:
         """Which inputs belong to none of the tasks, if this share of own inputs may be called so."""
-        inference = self.inference or TaskInference("entropy", self.learner.setting)
-        return inference.is_ood(self.joint(x), rate)
+        (self.inference or TaskInference("entropy", self.learner.setting)).check_ood(rate)
+        return self.strangeness(x, self.joint(x)).p_value < rate
+
+    @flushing
+    def none_probability(self, x: NDArray[np.float32], task: int | None = None) -> Float[Tensor, " rows"]:
+        """p(none of the classes | x), of all tasks or of one that is told; only with densities."""
+        heads = None if task is None else [task]
+        return self.strangeness(x, self.joint(x, heads), heads).none_probability
+
+    @flushing
+    def strangeness(
+        self, x: NDArray[np.float32], joint: Sequence[Tensor], heads: Sequence[int] | None = None
+    ) -> Strangeness:
+        """How strange inputs are under some tasks or all, of which `joint` says what densities say of them."""
+        assert self.inference is not None
+        rows = torch.from_numpy(x)
+        size = ROWS_AT_ONCE if self.precise else max(1, len(rows))
+        blocks = [block.double() if self.precise else block for block in rows.split(size)]
+        given = zip(*(task.split(size) for task in joint), strict=True)
+        densities = self.inference.densities
+        parts = [
+            densities.strangeness(block, own, heads, self.learner) for block, own in zip(blocks, given, strict=True)
+        ]
+        return Strangeness(*(torch.cat(part) for part in zip(*parts, strict=True)))
 
     def state(self) -> State:
         """Everything that must be stored to predict and to go on."""
@@ -238,13 +265,13 @@ class ContinualModel:
         """Numbers that are kept to predict and to go on learning."""
         return self.learner.parameter_count() + self.inference_parameters
 
-    def _divide(self, train: LazySplit, spare: bool) -> LazySplit:
+    def _divide(self, train: LazySplit, spare: bool, *, short: bool = False) -> LazySplit:
         """Hold rows out where that is needed; returns those the network learns from."""
         if self.inference is None or not self.inference.holds_out:
             self.experience = None
             return train
         rest, held = divide(train, self.learner.setting.seed)
-        self.experience = Experience(rest, held, spare and len(held) > 0)
+        self.experience = Experience(rest, held, spare and len(held) > 0, short and len(held) > 0)
         return rest if spare else train
 
     def _learn_densities(self, on_class: OnClass) -> None:
@@ -261,6 +288,8 @@ class ContinualModel:
         predictions = (predictor or with_streams("calibrate", task))(self.learner, held.x, self.heads)
         labels = torch.from_numpy(held.y)
         self.inference.calibrate(predictions, self.joint(held.x), task, labels, self.experience.spared)
+        if self.experience.short and self.density_of is not None:
+            self.inference.densities.settle(rest.load(), held, task, self.learner)
         if self.density_of == "inputs" and isinstance(predictions[task], Prediction):
             split = rest.load()
             self.inference.begin_drift(torch.from_numpy(split.x), torch.from_numpy(split.y), task)

@@ -65,7 +65,8 @@ class PredictionMode:
         size = max(1, ROWS_AT_ONCE // draws)
         for number, rows in enumerate(torch.from_numpy(x).split(size)):
             with torch.no_grad():
-                outputs = ensemble(learner.preprocess(rows.double()), heads)
+                found = ensemble(learner.preprocess(rows.double().to(learner.setting.device)), heads)
+                outputs = [values.cpu() for values in found]
             yield slice(number * size, number * size + len(rows)), outputs
 
     def classes(self, learner: Learner, x: np.ndarray, heads: Sequence[int]) -> list[Prediction]:
@@ -89,7 +90,7 @@ class PredictionMode:
             for (mean, variance), values in zip(whole, outputs, strict=True):
                 mean[rows] = values[..., 0].mean(0)
                 variance[rows] = values[..., 0].var(0, correction=0)
-        noise = [cast(Gaussian, learner.bayesian.noise[head]).log_noise.detach().exp() for head in heads]
+        noise = [cast(Gaussian, learner.bayesian.noise[head]).log_noise.detach().exp().cpu() for head in heads]
         return [
             GaussianPrediction(mean, variance, own.expand(len(x)))
             for (mean, variance), own in zip(whole, noise, strict=True)

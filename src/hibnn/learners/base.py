@@ -158,6 +158,10 @@ class Learner(ABC):
     """Whether its answers are its own; without, densities beside it answer alone."""
     supports_revisits = False
     """Whether more data of an earlier task can be learned under its head (`begin_experience` with a head)."""
+    can_stop = False
+    """Whether it holds rows out (`held_out_loss`) and ends an experience early when told to (`plateau`)."""
+    watched = False
+    """Whether whoever calls `epoch` asks for `held_out_loss` and tells it of a `plateau`."""
     can_temper = False
     """Whether what was learned of a task can be made to count less (`temper`)."""
 
@@ -250,6 +254,16 @@ class Learner(ABC):
     def active_units(self) -> list[float] | None:
         """The expected number of neurons in use in each layer, or None where the width is fixed."""
         return None
+
+    def held_out_loss(self) -> float | None:
+        """The mean loss of the rows that it holds out of the current experience, at the means of its weights.
+
+        None where it holds none out.
+        """
+        return None
+
+    def plateau(self, number: int) -> None:  # noqa: B027 (nothing to do, unless `can_stop`)
+        """Told before epoch `number` that held-out rows gain no more: `epochs` may become fewer."""
 
     def learning_rates(self) -> list[float]:
         """The rates of the optimiser's groups as they stand, none where there is no optimiser."""

@@ -172,11 +172,15 @@ class SequentialBayes(NetworkLearner):
         self.optimiser.zero_grad()
         total.backward()
         self.hold()
-        factor = self.plan.rate_factor(step, math.ceil(len(self.x) / self.batch_size))
+        factor = self.rate_factor(step, math.ceil(len(self.x) / self.batch_size))
         for group in self.optimiser.param_groups:
             group["lr"] = group["full_rate"] * factor
         self.optimiser.step()
         return terms
+
+    def rate_factor(self, step: int, steps_per_epoch: int) -> float:
+        """What learning rates are multiplied with at a step."""
+        return self.plan.rate_factor(step, steps_per_epoch)
 
     def examples(self) -> int:
         """How many rows are being learned."""
