@@ -10,7 +10,7 @@ from hibnn.benchmarks.layout import layout_for
 from hibnn.continual import ContinualModel
 from hibnn.errors import UserError
 from hibnn.evaluation.evaluate import Granularity, evaluate_task
-from hibnn.learners.base import Prediction, Setting, entropy
+from hibnn.learners.base import Learner, Prediction, Setting, entropy
 from hibnn.nn.layout import Layout
 
 
@@ -18,6 +18,7 @@ class Oracle:
     """A learner whose answers are given: `answers[head]` are the probabilities of every test example."""
 
     has_network = True
+    predict_heads = Learner.predict_heads
 
     def __init__(self, answers, layout=Layout.MULTI, sizes=(2, 2)):
         self.answers = [torch.tensor(answer, dtype=torch.float32) for answer in answers]

@@ -7,7 +7,9 @@ import torch
 
 from checks import learn, small_benchmark, small_learner
 from hibnn.continual import with_streams
+from hibnn.nn.layers.linear import BayesianLinear
 from hibnn.nn.networks.bayesian import BayesianMLP
+from hibnn.nn.networks.nested import head_outputs
 from statistics_helpers import assert_mean
 
 HEADS = [0, 1, 2]
@@ -64,3 +66,19 @@ def test_heads_with_stamps_of_their_own_are_asked_one_by_one():
     for head, answer in zip(HEADS, together, strict=True):
         alone = learner.predict(x, head, learner.setting.generator("one", head))
         assert torch.equal(answer.probabilities, alone.probabilities)
+
+
+def test_heads_of_other_widths_that_share_a_layer_are_one_product(generator):
+    heads = [
+        BayesianLinear(torch.randn(inputs + 1, outputs), -2.0, 0.7) for inputs, outputs in ((3, 2), (5, 4), (4, 1))
+    ]
+    shared, other = torch.rand(6000, 5), torch.rand(6000, 4)
+    hidden = [shared, shared, other]
+    with torch.no_grad():
+        found = head_outputs(heads, hidden, generator)
+        for head, rows, outputs in zip(heads, hidden, found, strict=True):
+            own = rows[:, : len(head.mean) - 1]
+            variance = head.log_variance.exp()
+            scaled = (outputs - own @ head.mean[:-1] - head.mean[-1]) / (own**2 @ variance[:-1] + variance[-1]).sqrt()
+            assert_mean(scaled, 0.0)
+            assert_mean(scaled**2, 1.0)

@@ -7,6 +7,7 @@ In a network of fixed width (`hibnn.learners.sequential_bayes`) all heads read t
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import torch
 from jaxtyping import Float
@@ -15,6 +16,8 @@ from torch import Tensor
 from hibnn.nn.layers.linear import BayesianLinear
 from hibnn.nn.layers.local import LocalSample
 from hibnn.nn.networks.bayesian import BayesianMLP
+
+OUTPUTS_AT_ONCE = 256
 
 
 def nested_features(
@@ -43,16 +46,38 @@ def nested_features(
 def head_outputs(
     heads: Sequence[BayesianLinear], hidden: Sequence[Float[Tensor, "rows units"]], generator: torch.Generator
 ) -> list[Float[Tensor, "rows outputs"]]:
-    """What heads say of their hidden layers, of which each reads the first neurons; equal ones are squared once."""
-    squares = {id(rows): rows * rows for rows in hidden}
-    outputs = []
-    for head, rows in zip(heads, hidden, strict=True):
-        mean, variance, inputs = head.mean, head.log_variance.exp(), len(head.mean) - 1
+    """What heads say of their hidden layers, of which each reads the first neurons.
+
+    Heads in a row that read the same layer are one product: the matrices of single heads are too narrow to be fast.
+    """
+    outputs, layers = list[Tensor](), {id(rows): rows for rows in hidden}
+    squares = {name: rows * rows for name, rows in layers.items()}
+    for start, end in _together(heads, hidden):
+        own, rows = heads[start:end], hidden[start]
+        inputs = max(len(head.mean) for head in own) - 1
+        mean = torch.cat([_padded(head.mean, inputs) for head in own], 1)
+        variance = torch.cat([_padded(head.log_variance.exp(), inputs) for head in own], 1)
         location = torch.addmm(mean[-1], rows[:, :inputs], mean[:-1])
         scale = torch.addmm(variance[-1], squares[id(rows)][:, :inputs], variance[:-1]).sqrt_()
         noise = torch.randn(location.shape, generator=generator, device=rows.device, dtype=rows.dtype)
-        outputs.append(torch.addcmul(location, scale, noise))
+        outputs += location.addcmul_(scale, noise).split([head.mean.shape[1] for head in own], 1)
     return outputs
+
+
+def _together(heads: Sequence[BayesianLinear], hidden: Sequence[Tensor]) -> list[tuple[int, int]]:
+    """Where runs of heads begin and end that read the same layer and have some hundred outputs at most."""
+    starts, outputs = [0], 0
+    for number, (head, rows) in enumerate(zip(heads, hidden, strict=True)):
+        outputs += head.mean.shape[1]
+        if number > starts[-1] and (rows is not hidden[starts[-1]] or outputs > OUTPUTS_AT_ONCE):
+            starts.append(number)
+            outputs = head.mean.shape[1]
+    return [*pairwise([*starts, len(heads)])]
+
+
+def _padded(tensor: Tensor, inputs: int) -> Tensor:
+    """With rows of zeros for inputs that a head does not read, before the biases."""
+    return torch.cat([tensor[:-1], tensor.new_zeros((inputs + 1 - len(tensor), tensor.shape[1])), tensor[-1:]])
 
 
 def _sample(layer: BayesianLinear, inputs: int, outputs: int, x: Tensor, noise: Tensor) -> Tensor:
