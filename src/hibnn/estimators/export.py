@@ -44,6 +44,8 @@ class ExportModule(nn.Module):
         self.uses_densities = model.inference.uses_densities(heads)
         # what depends on no input is found before the trace, which cannot look at values
         self.exponents = model.inference.exponents(heads) if self.uses_densities else None
+        if self.uses_densities:
+            model.inference.joint(torch.zeros(1, len(model.inputs.mean), dtype=torch.float64), heads)
         _ = model.inference.told.surprise, model.inference.untold.surprise, model.inference.temperature.value
         self.register_buffer("input_mean", torch.from_numpy(model.inputs.mean))
         self.register_buffer("input_scale", torch.from_numpy(model.inputs.scale))

@@ -8,6 +8,7 @@ pooled with the first. `hibnn.tasks.task_densities` makes, updates, stores and r
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cached_property
 
 import torch
 from jaxtyping import Float
@@ -63,7 +64,7 @@ class Density(ABC):
         assert mixture is not None
         return mixture.log_density(rows)
 
-    @property
+    @cached_property
     def count(self) -> float:
         """How many rows have been learned."""
         return 0.0 if self.mixture is None else float(self.mixture.counts.sum())
