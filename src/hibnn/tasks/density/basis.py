@@ -32,7 +32,7 @@ class Rows:
     @classmethod
     def of(cls, x: Float[Tensor, "rows inputs"]) -> "Rows":
         """Rows whose coordinates are their inputs."""
-        return cls(x, x.new_zeros(len(x)))
+        return cls(x, x.new_zeros(x.shape[0]))  # len(x) would be a constant of an exported graph
 
     def take(self, rows: Tensor) -> "Rows":
         """Some of the rows."""
