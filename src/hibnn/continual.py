@@ -17,6 +17,7 @@ from jaxtyping import Bool, Float
 from numpy.typing import NDArray
 from torch import Tensor
 
+from hibnn.absent import add_densities, keep_scales, with_absent_classes
 from hibnn.benchmarks.base import LazySplit, Split
 from hibnn.denormals import flushing
 from hibnn.learners import find_method
@@ -105,16 +106,25 @@ class ContinualModel:
         """Begin an experience of a task with so many outputs.
 
         Arguments:
-            head: of a task whose rows return; a new one, if not given.
+            head: of a task whose rows return, which grows where it has fewer outputs; a new one, if not given.
             targets: real numbers to learn, a row each; the labels of `train` count for densities alone.
             spare: whether the network does without the rows that calibrate.
             on_class: called after the density of each class.
         """
         spared = (spare and targets is None) or not self.learner.has_network
         split = self._divide(train, spared).load()
+        if head is not None and targets is None and self.density_of == "inputs" and self.inference is not None:
+            split = with_absent_classes(split, self.inference, head, self.learner.experience)
         self.learner.begin_experience(split if targets is None else Split(split.x, targets), outputs, head)
         if self.density_of == "inputs":
             self._learn_densities(on_class)
+
+    @flushing
+    def calibrate_ahead(self, rows: Split, task: int, predictor: Predictor[Any]) -> None:
+        """Calibrate by rows of a known task that nothing has learned yet: no row need be spared for it later."""
+        if self.inference is not None and self.density_of == "inputs" and len(rows):
+            predictions = predictor(self.learner, rows.x, self.heads)
+            self.inference.calibrate(predictions, self.joint(rows.x), task, torch.from_numpy(rows.y))
 
     def attach(self, train: LazySplit, task: int) -> None:
         """Hold the rows of a task again, after `restore`."""
@@ -252,6 +262,7 @@ class ContinualModel:
         assert self.experience is not None
         rest, held, task = self.experience.rest.load(), self.experience.held, self.learner.task
         classes = self.learner.head_sizes[task]
+        add_densities(self.inference.densities, task, classes)
         self.inference.densities.learn(rest, held, task, classes, on_class=on_class, learner=self.learner)
 
     def _calibrate(self, predictor: Predictor[Any] | None) -> None:
@@ -263,7 +274,10 @@ class ContinualModel:
         self.inference.calibrate(predictions, self.joint(held.x), task, labels, self.experience.spared)
         if self.density_of == "inputs" and isinstance(predictions[task], Prediction):
             split = rest.load()
+            before = [fresh.scales for fresh in self.inference.fresh[task : task + 1]]
             self.inference.begin_drift(torch.from_numpy(split.x), torch.from_numpy(split.y), task)
+            if before:
+                keep_scales(self.inference, task, before[0], split.y)
             for number in range(len(self.inference.fresh)):
                 self._measure_drift(number, predictor)
         self.experience = None

@@ -2,11 +2,14 @@
 
     p(c | x) = sum_t p(t | x) p(c | x, t)
 
-A task t is a head with its own classes. An experience belongs to the task it is given; without a name it belongs to the
-latest task that has all its classes (the data drift, the posterior becomes the prior, the head stays), or else begins a
-new task with the classes it holds.
+A task t is a head with its own classes. An experience belongs to the task it is given. Without a name it belongs to the
+latest task that has all its classes (the data drift, the posterior becomes the prior, the head stays), or else to the
+one that has most of its rows' classes, whose head grows by the others. If no task has any of them, it begins a new one.
+A class that an experience lacks is neither right nor wrong there (`hibnn.nn.likelihoods`): rare classes may come and go
+under one head. The head of a task with a single class says nothing; its density alone tells it from other tasks.
 """
 
+from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -62,7 +65,7 @@ class ContinualClassifier(ClassifierMixin, ContinualEstimator):
             labels = read_labels(labels)
             model = self._begin(x, Scaling.identity(1)) if first else self.model_
             announced = () if classes is None else announced_classes(classes)
-            record = find_task(model, task, distinct(labels), announced)
+            record = find_task(model, task, labels, announced)
             self._learn(model, x, positions(labels, record.classes), record)
         return self
 
@@ -94,34 +97,55 @@ class ContinualClassifier(ClassifierMixin, ContinualEstimator):
         self.classes_ = all_classes(model)
 
 
-def find_task(model: Model, name: TaskName | None, present: tuple[Any, ...], announced: tuple[Any, ...]) -> TaskRecord:
-    """The task that an experience with these classes belongs to, known or new."""
+def find_task(model: Model, name: TaskName | None, labels: NDArray[Any], announced: tuple[Any, ...]) -> TaskRecord:
+    """The task that an experience with these labels belongs to, known (perhaps with more classes) or new."""
+    present = distinct(labels)
     known_classes = [label for task in model.tasks for label in task.classes]
     check_same_kind(known_classes, present)
     check_same_kind(present, announced or present)
     check_count({*known_classes, *present, *announced})
-    wanted = tuple(sorted({*present, *announced}))
-    for task in reversed(model.tasks):
-        if (name is None and {*wanted} <= {*task.classes}) or (name is not None and name == task.name):
-            _check_known(task, wanted)
-            return task
-    if announced and not {*present} <= {*announced}:
+    if announced and not {*present} <= {*announced, *known_classes}:
         raise UserError(f"the labels hold classes that `classes` does not: {_listed({*present} - {*announced})}.")
-    if len(wanted) < 2:
+    wanted = tuple(sorted({*present, *announced}))
+    task = _task_named(model, name) if name is not None else _task_with(model, labels, wanted)
+    if task is not None:
+        return _with_classes(model, task, wanted)
+    if len(wanted) < 2 and not model.inference.has_density:
         raise UserError(
-            f"the data hold one class only ({_listed(wanted)}), and a new task needs two or more: "
-            "add examples of another class, or name the classes to come with classes=."
+            f"the data hold one class only ({_listed(wanted)}), and nothing but a density can tell a task of one class "
+            "from others: infer tasks by density, add examples of another class, or name the classes to come with "
+            "classes=."
         )
     return TaskRecord(next_name(model) if name is None else name, wanted)
 
 
-def _check_known(task: TaskRecord, wanted: tuple[Any, ...]) -> None:
-    unknown = {*wanted} - {*task.classes}
-    if unknown:
+def _task_named(model: Model, name: TaskName) -> TaskRecord | None:
+    return next((task for task in model.tasks if task.name == name), None)
+
+
+def _task_with(model: Model, labels: NDArray[Any], wanted: tuple[Any, ...]) -> TaskRecord | None:
+    """The latest task that has all these classes; where heads can grow, otherwise the one with most of the rows."""
+    for task in reversed(model.tasks):
+        if {*wanted} <= {*task.classes}:
+            return task
+    if not model.learner.can_grow:
+        return None
+    shared = [int(np.isin(labels, np.array(task.classes)).sum()) for task in model.tasks]
+    most = max(shared, default=0)
+    return next(
+        (task for task, rows in zip(reversed(model.tasks), reversed(shared), strict=True) if rows == most > 0), None
+    )
+
+
+def _with_classes(model: Model, task: TaskRecord, wanted: tuple[Any, ...]) -> TaskRecord:
+    """The task with the classes that are new to it behind its own."""
+    unknown = tuple(sorted({*wanted} - {*task.classes}))
+    if unknown and not model.learner.can_grow:
         raise UserError(
-            f"task {task.name} has the classes {_listed(task.classes)} and cannot take {_listed(unknown)}: "
+            f"task {task.name} has the classes {_listed(task.classes)} and {model.method} cannot add {_listed(unknown)}: "
             "give these data a task name of their own, or none."
         )
+    return replace(task, classes=(*task.classes, *unknown))
 
 
 def _listed(names: Any) -> str:

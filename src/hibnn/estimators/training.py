@@ -43,14 +43,16 @@ def learn_experience(
         return _learn(begun, rows, task, epochs, batch_size, show)
 
     if drift == "off" or task.name not in model.head_of or not model.learner.can_temper:
-        return learn(replace(model, change=None), split, show)
+        return learn(replace(calibrated_ahead(model, split, task.name), change=None), split, show)
     found, expected = score_file(model, split, task.name), expectation(task.scores)
     change = None
+    if found is None:
+        return learn(replace(model, change=None), split, show)
     if expected is not None and has_changed(found, expected):
         keep = how_much_counts(model, split, task.name, lambda begun, rows: learn(begun, rows, show=False))
         change = Change(found, expected, keep)
     task = task.scored(found, changed=change is not None and change.keep < 1)
-    begun = model if change is None else model.tempered(task.name, change.keep)
+    begun = calibrated_ahead(model, split, task.name) if change is None else model.tempered(task.name, change.keep)
     return learn(replace(begun, change=change), split, show)
 
 
@@ -70,10 +72,30 @@ def how_much_counts(model: Model, split: Split, task: TaskName, learn: Callable[
     return chosen
 
 
-def score_file(model: Model, split: Split, task: TaskName) -> FileScore:
-    """How the model answers rows that it has not learned; of many, some."""
-    rows = np.random.default_rng(0).permutation(len(split))[:MOST_SCORED]
-    return FileScore.of(*answered(model, Split(split.x[rows], split.y[rows]), task))
+def score_file(model: Model, split: Split, task: TaskName) -> FileScore | None:
+    """How the model answers rows that it has not learned; of many, some. None if all are of classes new to the task."""
+    rows = known_rows(model, split, task)
+    return FileScore.of(*answered(model, rows, task)) if len(rows) else None
+
+
+def known_rows(model: Model, split: Split, task: TaskName) -> Split:
+    """Rows of classes that a known task has, in random order; of many, some."""
+    rows = np.random.default_rng(0).permutation(len(split))
+    if not model.regression:
+        rows = rows[split.y[rows] < model.learner.head_sizes[model.head(task)]]
+    return Split(split.x[rows[:MOST_SCORED]], split.y[rows[:MOST_SCORED]])
+
+
+def calibrated_ahead(model: Model, split: Split, task: TaskName) -> Model:
+    """The model that has weighed network and densities by rows it has not learned, where it could spare none later.
+
+    Only as long as there is one task: what a task answers when it is told must not change with the rows of another.
+    """
+    if model.regression or len(split) >= ENOUGH_ROWS or list(model.head_of) != [task]:
+        return model
+    continual = model.continual.copy(model.method, model.options)
+    continual.calibrate_ahead(known_rows(model, split, task), model.head(task), PredictionMode().classes)
+    return replace(model, continual=continual)
 
 
 def answered(model: Model, split: Split, task: TaskName) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:

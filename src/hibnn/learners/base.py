@@ -107,8 +107,11 @@ class Prediction:
         return self.entropy - self.expected_entropy
 
     def uncertainty(self, measure: Measure) -> Tensor:
-        """An entropy over log2 of the number of classes, so that heads of few classes have no advantage."""
-        most = math.log2(self.probabilities.shape[-1])
+        """An entropy over log2 of the number of classes, so that heads of few classes have no advantage.
+
+        That of a single class is zero.
+        """
+        most = math.log2(max(2, self.probabilities.shape[-1]))
         if measure == "mutual-information":
             return self.mutual_information / most
         return (self.entropy if measure == "predictive" else self.expected_entropy) / most
@@ -158,6 +161,8 @@ class Learner(ABC):
     """Whether more data of an earlier task can be learned under its head (`begin_experience` with a head)."""
     can_temper = False
     """Whether what was learned of a task can be made to count less (`temper`)."""
+    can_grow = False
+    """Whether the head of an earlier task can take new classes (`grow_head`)."""
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
@@ -184,7 +189,10 @@ class Learner(ABC):
         self.begin_experience(task.train.load(), len(task.classes))
 
     def begin_experience(self, split: Split, outputs: int, head: int | None = None) -> None:
-        """Begin with data of a new task, whose head has so many outputs, or with more data for an existing head."""
+        """Begin with data of a new task, whose head has so many outputs, or with more data for an existing head.
+
+        An existing head that has fewer outputs grows to so many: its classes keep their places, new ones come last.
+        """
         if not self.setting.regression:
             check_split(split, self.setting.inputs, outputs)
         if self.setting.layout is Layout.SHARED and self.head_sizes and outputs != self.head_sizes[0]:
@@ -197,9 +205,19 @@ class Learner(ABC):
         if head is None:
             head = len(self.head_sizes)
             self.head_sizes.append(outputs)
+        elif outputs > self.head_sizes[head]:
+            self.grow_head(head, outputs)
+            self.head_sizes[head] = outputs
         self.experiences.append(head)
         self.attach(split, self.task)
         self.prepare()
+
+    def grow_head(self, head: int, outputs: int) -> None:
+        """Give the head of an earlier task more outputs, for classes that are new to it."""
+        raise UserError(
+            "this method cannot add classes to a task it has learned: give the data a task name of their own, "
+            "or choose ibnn, hibnn or vcl."
+        )
 
     def temper(self, task: int, keep: float) -> None:
         """Let what was learned of a task count `keep` times when its rows return: 1 as it is, 0 not at all."""

@@ -49,6 +49,7 @@ class CoresetBayes(SequentialBayes):
 
     supports_revisits = False
     can_temper = False
+    can_grow = False
     answers_alone = False
 
     def __init__(self, options: CoresetOptions, setting: Setting) -> None:

@@ -11,6 +11,7 @@ from functools import reduce
 from typing import Any, cast
 
 import torch
+from jaxtyping import Bool
 from torch import Tensor
 
 from hibnn.benchmarks.base import Split
@@ -23,9 +24,10 @@ from hibnn.learners.optimisers import Adam
 from hibnn.learners.training import Means, check_finite, minibatches
 from hibnn.nn.layers.ibp import NeuronMask
 from hibnn.nn.layers.linear import gaussian_start
+from hibnn.nn.layout import Layout
 from hibnn.nn.likelihoods import Categorical, Gaussian, Likelihood
 from hibnn.nn.networks.bayesian import BayesianMLP
-from hibnn.nn.networks.resizing import take_shapes
+from hibnn.nn.networks.resizing import extend, take_shapes
 
 ROWS_AT_ONCE = 40_000
 
@@ -35,6 +37,7 @@ class SequentialBayes(NetworkLearner):
 
     supports_revisits = True
     can_temper = True
+    can_grow = True
     objective = staticmethod(negative_elbo)
     """What is minimised, term by term."""
     answers_alone = True
@@ -59,6 +62,8 @@ class SequentialBayes(NetworkLearner):
         )
         super().__init__(options, setting, self.bayesian)
         self.neurons = self.new_neurons()
+        self.present: Bool[Tensor, " classes"] | None = None
+        """which classes of the current task have rows in this experience; None if all have"""
 
     def first_neurons(self) -> tuple[Sequence[int], NeuronMask | None]:
         """How many a new network has in each layer, and the buffet that switches them."""
@@ -83,11 +88,17 @@ class SequentialBayes(NetworkLearner):
 
     @property
     def likelihood(self) -> Likelihood:
-        """Of the current task's targets."""
-        return cast(Gaussian, self.bayesian.noise[self.task]) if self.setting.regression else Categorical()
+        """Of the current task's targets; where every task has a head, classes that are absent say nothing."""
+        if self.setting.regression:
+            return cast(Gaussian, self.bayesian.noise[self.task])
+        return Categorical(self.present)
 
     def attach(self, split: Split, task: int) -> None:
         super().attach(split, task)
+        self.present = None
+        if self.setting.layout is Layout.MULTI and not self.setting.regression:
+            present = torch.bincount(self.y, minlength=self.head_sizes[task]) > 0
+            self.present = None if present.all() else present
         self.neurons.begin(task)
 
     def preprocess(self, x: Tensor) -> Tensor:
@@ -127,6 +138,14 @@ class SequentialBayes(NetworkLearner):
             if keep == 0:  # of means that are all zero nothing could be learned
                 first = gaussian_start(len(layer.mean) - 1, layer.mean.shape[1], self.options.init_std, generator)
                 layer.mean.data = first.to(layer.mean)
+
+    def grow_head(self, head: int, outputs: int) -> None:
+        """Weights of new outputs begin under the first prior, biases at the mean of those that are there."""
+        (layer,) = self.bayesian.heads_of(head)
+        inputs, before = layer.mean.shape[0] - 1, layer.mean.shape[1]
+        extend(self.bayesian, layer, inputs, outputs)
+        with torch.no_grad():
+            layer.mean[-1, before:] = layer.prior_mean[-1, before:] = layer.mean[-1, :before].mean()
 
     def add_head(self, task: int) -> None:
         super().add_head(task)

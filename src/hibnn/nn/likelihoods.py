@@ -1,6 +1,6 @@
 """Likelihoods: what a network's outputs say about the targets.
 
-categorical:  p(y | f) = softmax(f)_y
+categorical:  p(y | f) = softmax(f)_y,  or among the classes C of an experience  p(y | f, y in C) = softmax(f_C)_y
 Gaussian:     p(y | f) = prod_d N(y_d; f_d, exp(log_noise_d)),  with the log noise variance learned
 
 The variational objective (`hibnn.learners.objective`) takes its expected log-likelihood from here.
@@ -10,6 +10,7 @@ import math
 from typing import Protocol
 
 import torch
+from jaxtyping import Bool
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
@@ -27,13 +28,25 @@ class Likelihood(Protocol):
 
 
 class Categorical:
-    """Classification: targets are class numbers."""
+    """Classification: targets are class numbers.
+
+    With `present`, given that the class is one of those: an experience in which a class is absent does not say that
+    inputs like its own are of another class (Zeno et al. 2018 call this the labels trick).
+    """
+
+    def __init__(self, present: Bool[Tensor, " classes"] | None = None) -> None:
+        self.present = present
 
     def nll(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        return cross_entropy(outputs, _repeat(targets, len(outputs)))
+        return cross_entropy(self.among_present(outputs), _repeat(targets, len(outputs)))
 
     def log_density(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        return outputs.log_softmax(-1).gather(-1, targets.expand(len(outputs), -1)[..., None])[..., 0]
+        logs = self.among_present(outputs).log_softmax(-1)
+        return logs.gather(-1, targets.expand(len(outputs), -1)[..., None])[..., 0]
+
+    def among_present(self, outputs: Tensor) -> Tensor:
+        """Logits, of which those of absent classes are impossible."""
+        return outputs if self.present is None else outputs.masked_fill(~self.present, -torch.inf)
 
 
 class Gaussian(nn.Module):

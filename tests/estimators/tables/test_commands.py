@@ -297,3 +297,15 @@ def test_a_file_that_looks_different_gets_a_sentence_unless_drift_is_off(tmp_pat
         path = tmp_path / f"model{len(words)}.hibnn"
         fit.main([*files, "--model", str(path), "--target", "y", "--epochs", "12", *words])
         assert (sentence in capsys.readouterr().err) is said
+
+
+def test_a_file_with_a_single_new_class_is_welcome(model, tmp_path, capsys):
+    path = write(tmp_path / "february.csv", seed=1)
+    lines = path.read_text().splitlines()
+    moved = [line.rsplit(",", 2)[0] + ",90,maybe" for line in lines[1:]]
+    path.write_text("\n".join([lines[0], *moved]))
+    assert fit.main([str(path), "--model", str(model), "--epochs", "3"]) == 0
+    assert "task task-2: 108 rows learned" in capsys.readouterr().err
+    known = load_model(model)
+    assert known.classes_.tolist() == ["maybe", "no", "yes"]
+    assert (known.predict({"age": [40.0], "plan": ["pro"], "visits": [90]}) == "maybe").all()

@@ -41,7 +41,7 @@ class FitArguments:
     target: str | None = None
     """the column to predict; needed once, for a new model"""
     task: str | None = None
-    """name of the task these data belong to; by default the latest with these classes, or a new one"""
+    """name of the task these data belong to; by default the one that knows these classes or most of them, or a new one"""
     regression: bool = False
     """predict a number, not a class (new models only)"""
     method: str | None = None
