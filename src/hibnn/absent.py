@@ -40,7 +40,8 @@ def with_absent_classes(split: Split, inference: TaskInference, task: int, seed:
         return split
     rows = np.concatenate(chosen)
     x = np.concatenate([split.x, drawn.x.numpy()[rows].astype(np.float32)])
-    return Split(x, np.concatenate([split.y, labels[rows]]))
+    weights = None if split.weights is None else np.append(split.weights, np.ones(len(rows), np.float32))
+    return Split(x, np.concatenate([split.y, labels[rows]]), weights)
 
 
 def add_densities(densities: TaskDensities, task: int, classes: int) -> None:

@@ -115,7 +115,9 @@ class ContinualModel:
         split = self._divide(train, spared).load()
         if head is not None and targets is None and self.density_of == "inputs" and self.inference is not None:
             split = with_absent_classes(split, self.inference, head, self.learner.experience)
-        self.learner.begin_experience(split if targets is None else Split(split.x, targets), outputs, head)
+        if targets is not None:
+            split = Split(split.x, targets, split.weights)
+        self.learner.begin_experience(split, outputs, head)
         if self.density_of == "inputs":
             self._learn_densities(on_class)
 
@@ -123,6 +125,7 @@ class ContinualModel:
     def calibrate_ahead(self, rows: Split, task: int, predictor: Predictor[Any]) -> None:
         """Calibrate by rows of a known task that nothing has learned yet: no row need be spared for it later."""
         if self.inference is not None and self.density_of == "inputs" and len(rows):
+            rows = as_weighted(rows)
             predictions = predictor(self.learner, rows.x, self.heads)
             self.inference.calibrate(predictions, self.joint(rows.x), task, torch.from_numpy(rows.y))
 
@@ -268,7 +271,7 @@ class ContinualModel:
     def _calibrate(self, predictor: Predictor[Any] | None) -> None:
         if self.inference is None or self.experience is None:
             return
-        rest, held, task = self.experience.rest, self.experience.held, self.learner.task
+        rest, held, task = self.experience.rest, as_weighted(self.experience.held), self.learner.task
         predictions = (predictor or with_streams("calibrate", task))(self.learner, held.x, self.heads)
         labels = torch.from_numpy(held.y)
         self.inference.calibrate(predictions, self.joint(held.x), task, labels, self.experience.spared)
@@ -295,6 +298,18 @@ class ContinualModel:
         heads = self.heads if task is None else [task]
         useful = self.inference is not None and self.inference.uses_densities(heads)
         return self.posterior(x, heads, self.joint(x, heads) if useful else [], predictor)
+
+
+def as_weighted(split: Split) -> Split:
+    """As many rows, each as often as its weight asks: what calibrates counts rows, and all of them once.
+
+    Row i is taken at the n points of (k + 1/2) / n that fall into its part of the sum of weights.
+    """
+    if split.weights is None or not len(split):
+        return split
+    ends = split.weights.astype(np.float64).cumsum()
+    points = (np.arange(len(split)) + 0.5) / len(split) * ends[-1]
+    return split.take(np.searchsorted(ends, points))
 
 
 def new_learner(method: str, options: MethodOptions, setting: Setting, state: State | None = None) -> Learner:

@@ -9,8 +9,9 @@ A class that an experience lacks is neither right nor wrong there (`hibnn.nn.lik
 under one head. The head of a task with a single class says nothing; its density alone tells it from other tasks.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from sklearn.metrics import accuracy_score
 
 from hibnn.errors import UserError
 from hibnn.estimators.common import ContinualEstimator, next_name
+from hibnn.estimators.drift import Drift
 from hibnn.estimators.inputs import read_examples
 from hibnn.estimators.labels import (
     all_classes,
@@ -32,6 +34,8 @@ from hibnn.estimators.labels import (
 )
 from hibnn.estimators.model import Model, TaskName, TaskRecord
 from hibnn.estimators.scaling import Scaling
+from hibnn.estimators.weights import ClassWeight, check_class_weight, check_named, counted, weigh_classes
+from hibnn.tasks import TaskInferenceName
 from hibnn.tasks.mixture import ClassMixture
 
 
@@ -48,25 +52,81 @@ class ContinualClassifier(ClassifierMixin, ContinualEstimator):
 
     classes_: NDArray[Any]
 
+    def __init__(
+        self,
+        method: str = "ibnn",
+        *,
+        truncation: int | Literal["auto"] = "auto",
+        epochs: int | None = None,
+        batch_size: int | None = None,
+        scaling: str | None = "columns",
+        prediction: Literal["sample", "mean"] = "sample",
+        draws: int = 32,
+        task_inference: TaskInferenceName = "density",
+        density: Mapping[str, Any] | None = None,
+        options: Mapping[str, Any] | None = None,
+        class_weight: ClassWeight = None,
+        drift: Drift = "follow",
+        verbose: bool = True,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        """The parameters of `ContinualEstimator`, and `class_weight`: how much the rows of each class count.
+
+        'balanced' gives all classes of an experience the same weight together, a dictionary has weights by class (1
+        where it has none). They have a mean of 1 over an experience's rows and may change between experiences. They
+        count in the likelihood, so probabilities are those of data in which classes are as frequent as their weights
+        say, and where held-out rows size the network, so a rare class gets neurons of its own sooner.
+        """
+        super().__init__(
+            method,
+            truncation=truncation,
+            epochs=epochs,
+            batch_size=batch_size,
+            scaling=scaling,
+            prediction=prediction,
+            draws=draws,
+            task_inference=task_inference,
+            density=density,
+            options=options,
+            drift=drift,
+            verbose=verbose,
+            random_state=random_state,
+        )
+        self.class_weight: ClassWeight = class_weight
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_class_weight(self.class_weight)
+
     @property
     def _regression(self) -> bool:
         return False
 
-    def fit(self, X: Any, y: Any, task: TaskName | None = None) -> Self:
-        """Forget everything and learn a first experience."""
+    def fit(self, X: Any, y: Any, task: TaskName | None = None, *, sample_weight: Any = None) -> Self:
+        """Forget everything and learn a first experience; `sample_weight` as for `partial_fit`."""
         with self._afresh():
-            return self.partial_fit(X, y, task)
+            return self.partial_fit(X, y, task, sample_weight=sample_weight)
 
-    def partial_fit(self, X: Any, y: Any, task: TaskName | None = None, *, classes: Any = None) -> Self:
-        """Learn one more experience; `classes` names classes of a new task that this experience may lack."""
+    def partial_fit(
+        self, X: Any, y: Any, task: TaskName | None = None, *, classes: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Learn one more experience; `classes` names classes of a new task that this experience may lack.
+
+        `sample_weight` says how often each row counts in the likelihood: 2 as two rows, 0 as if it were absent. It and
+        `class_weight` multiply. Both count where held-out rows size the network and weigh it against densities; the
+        densities themselves count every row once.
+        """
         with self._unchanged_on_failure():
             first = not hasattr(self, "model_")
             x, labels = read_examples(self, X, y, first, numeric=False)
             labels = read_labels(labels)
+            x, labels, weights = counted(x, labels, sample_weight)
             model = self._begin(x, Scaling.identity(1)) if first else self.model_
             announced = () if classes is None else announced_classes(classes)
             record = find_task(model, task, labels, announced)
-            self._learn(model, x, positions(labels, record.classes), record)
+            check_named(self.class_weight, {one for known in (*model.tasks, record) for one in known.classes})
+            weights = weigh_classes(self.class_weight, labels, weights)
+            self._learn(model, x, positions(labels, record.classes), record, weights)
         return self
 
     def predict(self, X: Any, task: TaskName | None = None) -> NDArray[Any]:
@@ -142,8 +202,8 @@ def _with_classes(model: Model, task: TaskRecord, wanted: tuple[Any, ...]) -> Ta
     unknown = tuple(sorted({*wanted} - {*task.classes}))
     if unknown and not model.learner.can_grow:
         raise UserError(
-            f"task {task.name} has the classes {_listed(task.classes)} and {model.method} cannot add {_listed(unknown)}: "
-            "give these data a task name of their own, or none."
+            f"task {task.name} has the classes {_listed(task.classes)} and {model.method} cannot add "
+            f"{_listed(unknown)}: give these data a task name of their own, or none."
         )
     return replace(task, classes=(*task.classes, *unknown))
 

@@ -220,11 +220,18 @@ class ContinualEstimator(BaseEstimator, ABC):
         for name in (name for name, differs in changed.items() if differs):
             raise UserError(f"this model was begun with another {name}, which cannot change: set it back, or call fit.")
 
-    def _learn(self, model: Model, x: NDArray[np.floating], y: NDArray[Any], task: TaskRecord) -> None:
+    def _learn(
+        self,
+        model: Model,
+        x: NDArray[np.floating],
+        y: NDArray[Any],
+        task: TaskRecord,
+        weights: NDArray[np.float64] | None = None,
+    ) -> None:
         """Train on an experience that has been checked, and become what comes out."""
         self._check_parameters()
         check_task_name(task.name)
-        split = Split(model.inputs.apply(x), y)
+        split = Split(model.inputs.apply(x), y, None if weights is None else weights.astype(np.float32))
         self._become(learn_experience(model, split, task, self.epochs, self.batch_size, self.verbose, self.drift))
 
     def _become(self, model: Model) -> None:

@@ -62,7 +62,7 @@ def how_much_counts(model: Model, split: Split, task: TaskName, learn: Callable[
     Less is kept only if that is better by more than one standard error of the paired difference.
     """
     held = np.random.default_rng(0).permutation(len(split)) < max(1, min(MOST_HELD_OUT, len(split) // 5))
-    rest, judged = Split(split.x[~held], split.y[~held]), Split(split.x[held], split.y[held])
+    rest, judged = split.take(~held), split.take(held)
     best, chosen = None, KEEPS[0]
     for keep in KEEPS:
         losses, _ = answered(learn(model.tempered(task, keep), rest), judged, task)
@@ -83,7 +83,7 @@ def known_rows(model: Model, split: Split, task: TaskName) -> Split:
     rows = np.random.default_rng(0).permutation(len(split))
     if not model.regression:
         rows = rows[split.y[rows] < model.learner.head_sizes[model.head(task)]]
-    return Split(split.x[rows[:MOST_SCORED]], split.y[rows[:MOST_SCORED]])
+    return split.take(rows[:MOST_SCORED])
 
 
 def calibrated_ahead(model: Model, split: Split, task: TaskName) -> Model:
@@ -124,7 +124,7 @@ def _learn(
     labels = np.zeros(len(split), np.int64) if model.regression else split.y
     with Bar(f"task {task.name}", lambda: continual.learner.epochs + densities, show=show) as bar:
         continual.begin(
-            LazySplit(split.x, np.arange(len(split)), labels),
+            LazySplit(split.x, np.arange(len(split)), labels, weights=split.weights),
             classes,
             head=model.head_of.get(task.name),
             targets=split.y if model.regression else None,

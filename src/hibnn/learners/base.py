@@ -161,6 +161,8 @@ class Learner(ABC):
     """Whether more data of an earlier task can be learned under its head (`begin_experience` with a head)."""
     can_temper = False
     """Whether what was learned of a task can be made to count less (`temper`)."""
+    supports_weights = False
+    """Whether rows may count more or less than once (`Split.weights`)."""
     can_grow = False
     """Whether the head of an earlier task can take new classes (`grow_head`)."""
 
@@ -195,6 +197,10 @@ class Learner(ABC):
         """
         if not self.setting.regression:
             check_split(split, self.setting.inputs, outputs)
+        if split.weights is not None and not self.supports_weights:
+            raise UserError(
+                "this method counts every row once: leave weights out, or choose ibnn, hibnn or vcl."
+            )
         if self.setting.layout is Layout.SHARED and self.head_sizes and outputs != self.head_sizes[0]:
             raise UserError(f"a shared head has {self.head_sizes[0]} outputs, but this task has {outputs} classes.")
         if head is not None and not self.supports_revisits:

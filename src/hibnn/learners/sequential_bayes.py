@@ -11,7 +11,7 @@ from functools import reduce
 from typing import Any, cast
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from hibnn.benchmarks.base import Split
@@ -25,7 +25,7 @@ from hibnn.learners.training import Means, check_finite, minibatches
 from hibnn.nn.layers.ibp import NeuronMask
 from hibnn.nn.layers.linear import gaussian_start
 from hibnn.nn.layout import Layout
-from hibnn.nn.likelihoods import Categorical, Gaussian, Likelihood
+from hibnn.nn.likelihoods import Categorical, Gaussian, Likelihood, Weighted
 from hibnn.nn.networks.bayesian import BayesianMLP
 from hibnn.nn.networks.resizing import extend, take_shapes
 
@@ -38,6 +38,7 @@ class SequentialBayes(NetworkLearner):
     supports_revisits = True
     can_temper = True
     can_grow = True
+    supports_weights = True
     objective = staticmethod(negative_elbo)
     """What is minimised, term by term."""
     answers_alone = True
@@ -62,6 +63,8 @@ class SequentialBayes(NetworkLearner):
         )
         super().__init__(options, setting, self.bayesian)
         self.neurons = self.new_neurons()
+        self.weights: Float[Tensor, " rows"] | None = None
+        """how much each of the current rows counts; None if all count once"""
         self.present: Bool[Tensor, " classes"] | None = None
         """which classes of the current task have rows in this experience; None if all have"""
 
@@ -93,8 +96,13 @@ class SequentialBayes(NetworkLearner):
             return cast(Gaussian, self.bayesian.noise[self.task])
         return Categorical(self.present)
 
+    def likelihood_of(self, rows: Tensor) -> Likelihood:
+        """Of some of the current rows, with their weights."""
+        return self.likelihood if self.weights is None else Weighted(self.likelihood, self.weights[rows])
+
     def attach(self, split: Split, task: int) -> None:
         super().attach(split, task)
+        self.weights = None if split.weights is None else torch.from_numpy(split.weights).to(self.setting.device)
         self.present = None
         if self.setting.layout is Layout.MULTI and not self.setting.regression:
             present = torch.bincount(self.y, minlength=self.head_sizes[task]) > 0
@@ -176,7 +184,7 @@ class SequentialBayes(NetworkLearner):
             self.y[rows],
             self.task,
             self.examples(),
-            self.likelihood,
+            self.likelihood_of(rows),
             self.draws,
             generator,
             kl_weight,
@@ -206,7 +214,7 @@ class SequentialBayes(NetworkLearner):
         assert self.optimiser is not None
         means = Means()
         for _, rows in self.batches(number):
-            nll = self.likelihood.nll(self.bayesian(self.x[rows], self.task, None, None), self.y[rows])
+            nll = self.likelihood_of(rows).nll(self.bayesian(self.x[rows], self.task, None, None), self.y[rows])
             self.optimiser.zero_grad()
             nll.backward()
             for group in self.optimiser.param_groups[1:]:

@@ -10,7 +10,7 @@ import math
 from typing import Protocol
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
@@ -62,6 +62,19 @@ class Gaussian(nn.Module):
     def log_density(self, outputs: Tensor, targets: Tensor) -> Tensor:
         terms = math.log(2 * math.pi) + self.log_noise + (outputs - targets).square() * torch.exp(-self.log_noise)
         return -0.5 * terms.sum(-1)
+
+
+class Weighted:
+    """A likelihood whose targets have weights w, p(y | f)^w: a weight of 2 is two targets."""
+
+    def __init__(self, likelihood: Likelihood, weights: Float[Tensor, " batch"]) -> None:
+        self.likelihood, self.weights = likelihood, weights
+
+    def nll(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        return -self.log_density(outputs.unflatten(0, (-1, len(targets))), targets).mean()
+
+    def log_density(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        return self.weights * self.likelihood.log_density(outputs, targets)
 
 
 def _repeat(targets: Tensor, rows: int) -> Tensor:

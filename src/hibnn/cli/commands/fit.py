@@ -21,6 +21,7 @@ from hibnn.estimators.tables.columns import Unknown
 from hibnn.estimators.tables.dialect import Dialect, check_separator, find_dialect
 from hibnn.estimators.tables.reading import TableFile, kind_of, rows_in_memory
 from hibnn.estimators.tables.table_model import TableModel, begin, digest_of, teach
+from hibnn.estimators.weights import spelt_weights
 from hibnn.files.atomic import check_output
 from hibnn.runs.folder import check_no_file_of_runs
 from hibnn.tasks import TaskInferenceName
@@ -41,7 +42,7 @@ class FitArguments:
     target: str | None = None
     """the column to predict; needed once, for a new model"""
     task: str | None = None
-    """name of the task these data belong to; by default the one that knows these classes or most of them, or a new one"""
+    """name of the task these data belong to; by default the one that knows most of these classes, or a new one"""
     regression: bool = False
     """predict a number, not a class (new models only)"""
     method: str | None = None
@@ -60,6 +61,9 @@ class FitArguments:
     drift: Drift = "follow"
     """follow: where a file looks different, held-out rows say how much of what was learned before still counts; off:
     all of it counts, whatever comes"""
+    class_weight: str | None = None
+    """how much the rows of each class count: balanced (all classes alike), weights such as no=1,yes=5, or none; by
+    default as for the file before"""
     epochs: int | None = None
     """passes over each experience; by default chosen from its size"""
     task_inference: TaskInferenceName | None = None
@@ -110,6 +114,10 @@ def learn_file(model: TableModel | None, path: Path, dialect: Dialect | None, pa
         say(parsed, f"{path} was learned already (as {before}): its rows count twice now.")
     rows = parsed.rows_at_once or rows_in_memory(len(model.encoder.names))
     model.estimator.set_params(epochs=parsed.epochs, drift=parsed.drift, verbose=not parsed.quiet)
+    if parsed.class_weight is not None:
+        if model.regression:
+            raise UserError("a model that predicts numbers has no classes: leave --class-weight out.")
+        model.estimator.set_params(class_weight=spelt_weights(parsed.class_weight))
     taught = teach(model, file, task_named(getattr(model.estimator, "tasks_", []), parsed.task), parsed.unknown, rows)
     taught.save(parsed.model)
     if "change" in taught.judged:
@@ -184,7 +192,8 @@ def summary(model: TableModel, path: Path) -> str:
     neurons = " + ".join(f"{units:.0f}" for units in model.estimator.n_active_)
     text = f"task {judged['task']}: {judged['rows']} rows learned, {neurons} neurons"
     if "accuracy" in judged:
-        text += f", accuracy {100 * judged['accuracy']:.1f} % on {judged['held_out']} rows held out"
+        beside = f"balanced {100 * judged['balanced_accuracy']:.1f} %, largest class {100 * judged['majority']:.1f} %"
+        text += f", accuracy {100 * judged['accuracy']:.1f} % ({beside}) on {judged['held_out']} rows held out"
     if "r2" in judged:
         text += f", R2 {judged['r2']:.3f} on {judged['held_out']} rows held out"
     return f"{text}; written to {path}."
