@@ -62,7 +62,7 @@ class ContinualClassifier(ClassifierMixin, ContinualEstimator):
         scaling: str | None = "columns",
         prediction: Literal["sample", "mean"] = "sample",
         draws: int = 32,
-        task_inference: TaskInferenceName = "density",
+        task_inference: TaskInferenceName | Literal["auto"] = "auto",
         density: Mapping[str, Any] | None = None,
         options: Mapping[str, Any] | None = None,
         class_weight: ClassWeight = None,

@@ -56,7 +56,7 @@ class ContinualEstimator(BaseEstimator, ABC):
         scaling: str | None = "columns",
         prediction: Literal["sample", "mean"] = "sample",
         draws: int = 32,
-        task_inference: TaskInferenceName = "density",
+        task_inference: TaskInferenceName | Literal["auto"] = "auto",
         density: Mapping[str, Any] | None = None,
         options: Mapping[str, Any] | None = None,
         drift: Drift = "follow",
@@ -70,7 +70,7 @@ class ContinualEstimator(BaseEstimator, ABC):
         self.scaling = scaling
         self.prediction: Literal["sample", "mean"] = prediction
         self.draws = draws
-        self.task_inference: TaskInferenceName = task_inference
+        self.task_inference: TaskInferenceName | Literal["auto"] = task_inference
         self.density = density
         self.options = options
         self.drift: Drift = drift
@@ -116,6 +116,11 @@ class ContinualEstimator(BaseEstimator, ABC):
         """Which rows belong to none of the tasks: less likely than all but this share of rows that do belong."""
         x = self._inputs(X)
         with value_errors():
+            if not self.model_.inference.has_density:
+                raise UserError(
+                    "this model has no densities of inputs, and nothing else says what is out of distribution: infer "
+                    "tasks by density, task_inference='density' (--task-inference density), from the first data on."
+                )
             return self.model_.continual.is_ood(x, rate).numpy()
 
     def export_onnx(
@@ -174,18 +179,24 @@ class ContinualEstimator(BaseEstimator, ABC):
                 delattr(self, name)
             yield
 
-    def _begin(self, x: NDArray[np.floating], targets: Scaling) -> Model:
-        """An empty model for inputs like these."""
+    def _begin(self, x: NDArray[np.floating], targets: Scaling, named: bool = False) -> Model:
+        """An empty model for inputs like these; `named` if its first task is.
+
+        Classes may come at any time that must be told from those before, and a density learns from rows that are there:
+        so classifiers have densities from the first on. Real targets belong to one task unless somebody names others.
+        """
         self._check_parameters()
         columns = x.shape[1]
         options = method_options(self.method, self.truncation, self.scaling, columns, self.options)
         seed = first_seed(self.random_state)
         scaling = input_scaling(self, x) if self.scaling == "columns" else Scaling.identity(columns)
-        if not find_method(self.method).has_network and self.task_inference != "density":
+        automatic = "density" if named or not self._regression else "entropy"
+        kind = automatic if self.task_inference == "auto" else self.task_inference
+        if not find_method(self.method).has_network and kind != "density":
             raise UserError(f"{self.method} has no network: leave task_inference at 'density'.")
         setting = Setting(columns, Layout.MULTI, seed, regression=self._regression)
         densities = density_options(self.scaling, self.density)
-        inference = TaskInference(self.task_inference, setting, options=densities)
+        inference = TaskInference(kind, setting, options=densities)
         continual = ContinualModel(new_learner(self.method, options, setting), inference, precise=True)
         return Model(self.method, options, scaling, targets, (), continual)
 
@@ -201,7 +212,7 @@ class ContinualEstimator(BaseEstimator, ABC):
         if hasattr(self, "model_"):
             model = self.model_
             for old, new in ((model.method, self.method), (model.inference.kind, self.task_inference)):
-                if old != new:
+                if new not in (old, "auto"):
                     raise UserError(f"this model was begun with {old} and cannot go on with {new}: call fit.")
             self._check_unchanged(model)
         _ = self._mode

@@ -1,8 +1,10 @@
 """A regressor that learns real targets experience by experience, with a standard deviation for every prediction.
 
-    y = f(x) + e,    e ~ N(0, noise^2),    Var[y | x] = Var[f(x)] (epistemic) + noise^2 (aleatoric)
+    y = f(x) + e,    e ~ N(0, noise(x)^2),    Var[y | x] = Var[f(x)] (epistemic) + noise(x)^2 (aleatoric)
 
-Experiences without a task's name belong to the latest task. Without a name at prediction, all tasks' heads are mixed.
+Deviations are multiplied by a factor that held-out rows ask for (`hibnn.coverage`). Experiences without a task's name
+belong to the latest task. Without a name at prediction, all tasks' heads are mixed. Densities that tell tasks apart are
+learned only if the first task has a name, or if they are asked for (task_inference="density").
 """
 
 from typing import Any, NamedTuple, Self
@@ -55,7 +57,7 @@ class ContinualRegressor(RegressorMixin, ContinualEstimator):
             x, targets, weights = counted(x, targets, sample_weight)
             targets = targets.astype(np.float64).reshape(-1, 1)
             check_size(targets, "the targets")
-            model = self._begin(x, Scaling.of(targets)) if first else self.model_
+            model = self._begin(x, Scaling.of(targets), named=task is not None) if first else self.model_
             scaled = model.targets.apply(targets, "the targets")
             self._learn(model, x, scaled, find_task(model, task), weights)
         return self

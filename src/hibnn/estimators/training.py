@@ -121,11 +121,12 @@ def _learn(
     options = with_length(model.options, length)
     continual, classes = model.continual.copy(model.method, options), len(task.classes) or 1
     densities = classes if continual.density_of else 0
+    outputs = 2 if model.regression else classes
     labels = np.zeros(len(split), np.int64) if model.regression else split.y
     with Bar(f"task {task.name}", lambda: continual.learner.epochs + densities, show=show) as bar:
         continual.begin(
             LazySplit(split.x, np.arange(len(split)), labels, weights=split.weights),
-            classes,
+            outputs,
             head=model.head_of.get(task.name),
             targets=split.y if model.regression else None,
             spare=len(split) >= ENOUGH_ROWS,

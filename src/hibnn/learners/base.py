@@ -50,8 +50,9 @@ class State:
 class Setting:
     """What the surroundings fix for a learner: the size of an input, the layout of heads, the seed, the device.
 
-    With `regression` a head's outputs are means of real targets, which only sequential Bayes learns. `example_bytes` is
-    what an example takes as its data set stores it: a byte for each pixel of an image, four for any other number.
+    With `regression` a head has two outputs, for mean and noise of a real target; only sequential Bayes learns it.
+    `example_bytes` is what an example takes as its data set stores it: a byte for each pixel of an image, four for any
+    other number.
     """
 
     inputs: int
@@ -198,9 +199,7 @@ class Learner(ABC):
         if not self.setting.regression:
             check_split(split, self.setting.inputs, outputs)
         if split.weights is not None and not self.supports_weights:
-            raise UserError(
-                "this method counts every row once: leave weights out, or choose ibnn, hibnn or vcl."
-            )
+            raise UserError("this method counts every row once: leave weights out, or choose ibnn, hibnn or vcl.")
         if self.setting.layout is Layout.SHARED and self.head_sizes and outputs != self.head_sizes[0]:
             raise UserError(f"a shared head has {self.head_sizes[0]} outputs, but this task has {outputs} classes.")
         if head is not None and not self.supports_revisits:

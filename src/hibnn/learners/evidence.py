@@ -154,6 +154,6 @@ def contributions(network: BayesianMLP, x: Tensor, head: int, layer: int) -> Flo
     outgoing = torch.cat([above.mean[:-1] for above in network.heads_of(head)], 1) if last else None
     if outgoing is None:
         outgoing = network.hidden_layers()[layer + 1].mean[:-1]
-    elif outgoing.shape[1] > 1:
+    elif outgoing.shape[1] > 1 and not network.noise:  # outputs of a regression share no softmax
         outgoing = outgoing - outgoing.mean(1, keepdim=True)
     return hidden.square().mean(0).sqrt() * outgoing.norm(dim=1)

@@ -25,7 +25,7 @@ from hibnn.learners.training import Means, check_finite, minibatches
 from hibnn.nn.layers.ibp import NeuronMask
 from hibnn.nn.layers.linear import gaussian_start
 from hibnn.nn.layout import Layout
-from hibnn.nn.likelihoods import Categorical, Gaussian, Likelihood, Weighted
+from hibnn.nn.likelihoods import Categorical, Likelihood, VaryingGaussian, Weighted
 from hibnn.nn.networks.bayesian import BayesianMLP
 from hibnn.nn.networks.resizing import extend, take_shapes
 
@@ -93,7 +93,7 @@ class SequentialBayes(NetworkLearner):
     def likelihood(self) -> Likelihood:
         """Of the current task's targets; where every task has a head, classes that are absent say nothing."""
         if self.setting.regression:
-            return cast(Gaussian, self.bayesian.noise[self.task])
+            return cast(VaryingGaussian, self.bayesian.noise[self.task])
         return Categorical(self.present)
 
     def likelihood_of(self, rows: Tensor) -> Likelihood:
@@ -158,7 +158,7 @@ class SequentialBayes(NetworkLearner):
     def add_head(self, task: int) -> None:
         super().add_head(task)
         if self.setting.regression:
-            self.bayesian.noise.append(Gaussian(self.head_sizes[task]).to(self.setting.device))
+            self.bayesian.noise.append(VaryingGaussian().to(self.setting.device))
 
     def take_shapes(self, tensors: Mapping[str, Tensor]) -> None:
         take_shapes(self.bayesian, tensors)

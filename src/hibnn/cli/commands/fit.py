@@ -67,8 +67,8 @@ class FitArguments:
     epochs: int | None = None
     """passes over each experience; by default chosen from its size"""
     task_inference: TaskInferenceName | None = None
-    """how tasks are told apart when nobody names them: by densities of their inputs (the default), or by how sure the
-    network is (new models only)"""
+    """how tasks are told apart when nobody names them: by densities of their inputs, or by how sure the network is (new
+    models only); densities unless given, but none for a regression whose first file has no --task"""
     rows_at_once: int | None = None
     """rows in memory; a longer file is learned as experiences of one task; by default 50,000, fewer with more than 160
     columns (a column of words counts once for each word)"""
@@ -162,7 +162,7 @@ def known_model(parsed: FitArguments) -> TableModel:
     if parsed.target not in (None, model.target) and model.target is not None:
         raise UserError(f"{parsed.model} predicts {model.target!r}, not {parsed.target!r}: use another --model.")
     model.estimator.target_ = model.target or str(parsed.target)
-    begun = {"method": model.estimator.method, "task_inference": model.estimator.task_inference}
+    begun = {"method": model.estimator.method, "task_inference": model.estimator.model_.inference.kind}
     for name, value in (begun | {"seed": model.estimator.random_state}).items():
         wanted = getattr(parsed, name)
         if wanted not in (None, value):
@@ -179,7 +179,7 @@ def known_model(parsed: FitArguments) -> TableModel:
 def new_model(parsed: FitArguments, file: TableFile) -> TableModel:
     """An untaught model as the command line describes it."""
     kind = ContinualRegressor if parsed.regression else ContinualClassifier
-    task_inference, seed = parsed.task_inference or "density", parsed.seed or 0
+    task_inference, seed = parsed.task_inference or "auto", parsed.seed or 0
     if not 0 <= seed < 2**32:
         raise UserError(f"a seed is a whole number from 0 to 2^32 - 1, not {seed}.")
     estimator = kind(parsed.method or "ibnn", task_inference=task_inference, random_state=seed)
