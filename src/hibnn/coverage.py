@@ -3,9 +3,10 @@
     r = |y - mean| / deviation,     factor = q / 1.96,     q: the value that 95 % of the r are below
 
 Rows that the network does without are counted by r on a grid, task by task and month after month; the counts are all
-that is kept, and the quantile of split conformal prediction (Vovk et al. 2005) is read off them. The network changes
-with every month, and the more it has learned the less it is too sure of itself, so earlier months count less. Before
-there are rows, r is taken to be that of a normal distribution, worth `PRIOR_ROWS` rows. `hibnn.continual` counts and
+that is kept, and the quantile of split conformal prediction (Vovk et al. 2005) is read off them. Twice as many rows of
+a month are counted before the month is learned, so that intervals allow for change from month to month. The network
+changes with every month, and the more it has learned the less it is too sure of itself, so earlier months count less.
+Before there are rows, r is taken to be that of a normal distribution, worth `PRIOR_ROWS` rows. `hibnn.continual` counts and
 multiplies.
 """
 
@@ -46,11 +47,11 @@ class Coverage:
     def new(cls) -> "Coverage":
         return cls(torch.zeros(len(EDGES) + 1, dtype=torch.float64))
 
-    def update(self, prediction: GaussianPrediction, targets: Float[Tensor, " rows"]) -> "Coverage":
-        """With held-out rows added, of which the prediction is as it came from the network."""
+    def update(self, prediction: GaussianPrediction, targets: Float[Tensor, " rows"], keep: float = KEEP) -> "Coverage":
+        """With held-out rows added, of which the prediction is as it came from the network; earlier ones count less."""
         deviation = (prediction.epistemic + prediction.aleatoric).double().sqrt()
         r = (targets.double() - prediction.mean.double()).abs() / deviation
-        return Coverage(KEEP * self.counts + torch.bincount(torch.bucketize(r, EDGES), minlength=len(self.counts)))
+        return Coverage(keep * self.counts + torch.bincount(torch.bucketize(r, EDGES), minlength=len(self.counts)))
 
     @cached_property
     def factor(self) -> float:

@@ -94,6 +94,8 @@ def test_what_was_counted_is_kept_with_the_model(method, tmp_path):
     coverage = model.model_.continual.coverage
     assert float(coverage[0].counts.sum()) == spared_count(300)
     assert not math.isclose(coverage[0].factor, 1)
+    model.partial_fit(x, y)  # counted before it is learned too, and twice as many
+    assert float(model.model_.continual.coverage[0].counts.sum()) == KEEP * 3 * spared_count(300) + spared_count(300)
     model.save(tmp_path / "model.hibnn")
     again = load_model(tmp_path / "model.hibnn")
     assert np.array_equal(again.predict_uncertainty(x).total, model.predict_uncertainty(x).total)
