@@ -3,10 +3,13 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test slow lint docs check reproduce clean
+.PHONY: demo picture test slow lint docs check bench reproduce clean
 
 demo: $(READY)
 	$(BIN)/hibnn demo
+
+picture: $(READY)
+	$(BIN)/hibnn demo --out build/picture --picture docs/images/demo.png
 
 test: $(READY)
 	$(BIN)/pytest -n 2
@@ -23,6 +26,9 @@ docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir build/site
 
 check: test lint docs
+
+bench: $(READY)
+	$(BIN)/python benchmarks/speed.py
 
 reproduce: $(READY)
 	$(BIN)/hibnn reproduce

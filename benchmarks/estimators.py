@@ -41,6 +41,7 @@ def tabular() -> None:
 
 def stream(rows: int) -> None:
     """A boundary that turns slowly; the last tenth of every experience is judged as `hibnn fit` does it."""
+    from hibnn.estimators.tables.reading import TableFile
     from hibnn.estimators.tables.table_model import begin, teach
 
     with tempfile.TemporaryDirectory() as folder:
@@ -49,8 +50,8 @@ def stream(rows: int) -> None:
         written = memory()
         start = time.process_time()
         estimator = ContinualClassifier(epochs=2, random_state=0)
-        model = begin(path, "y", (), estimator)
-        model = teach(model, path, None, "refuse", 50_000)
+        model = begin(TableFile(path), "y", (), estimator)
+        model = teach(model, model.file(path), None, "refuse", 50_000)
         seconds = time.process_time() - start
     print(
         f"{rows} x 20: {seconds:.0f} s, {rows / seconds:.0f} rows/s at two epochs an experience, accuracy held out "

@@ -1,5 +1,8 @@
 """Denormal numbers count as zero while a model computes, and afterwards as before."""
 
+import subprocess
+import sys
+
 import torch
 
 from checks import learn, small_benchmark, small_learner
@@ -47,3 +50,17 @@ def test_an_error_leaves_the_callers_setting_too():
         assert not flushes()
     else:
         raise AssertionError("inputs of another width must be refused")
+
+
+PROGRAM = """
+import sys
+import torch
+from hibnn.denormals import use_threads
+use_threads(2)
+smallest = torch.full((1_000_000,), torch.finfo(torch.float32).tiny)
+sys.exit(int((smallest * 0.5 != 0).sum()) > 0)
+"""
+
+
+def test_all_threads_of_a_command_take_denormals_for_zero():
+    assert subprocess.run([sys.executable, "-c", PROGRAM]).returncode == 0

@@ -8,13 +8,17 @@ import tomllib
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
 import torch
+import yaml
+from PIL import Image
 
 from checks import check_learner
 from hibnn import plugins
 from hibnn.benchmarks import find_benchmark
 from hibnn.benchmarks.registry import BENCHMARKS
+from hibnn.cli.commands import demo
 from hibnn.cli.main import main
 from hibnn.datasets import load
 from hibnn.learners.registry import METHODS
@@ -145,3 +149,87 @@ def test_the_ten_lines_for_photographs_learn_two_months_of_them():
     }
     exec(compile(text, "photographs.md", "exec"), names)
     assert np.mean(names["model"].predict(names["embed"](names["new"], names["network"])) == new_labels) > 0.95
+
+
+def month(random, kinds, rows=150):
+    """A made-up file: two measurements that tell the kinds apart, a word, and the kind."""
+    places = {"bolt": (0, 0), "nut": (6, 0), "washer": (0, 6), "rivet": (6, 6)}
+    kind = random.choice(list(kinds), rows)
+    length, width = (np.array([places[name] for name in kind]) + random.normal(size=(rows, 2))).T
+    shop = random.choice(["north", "south"], rows)
+    return pandas.DataFrame({"length": length, "width": width, "shop": shop, "kind": kind})
+
+
+def test_the_front_page_tells_a_story_that_is_true(tmp_path, monkeypatch, capsys):
+    """New kinds come in March; old files are deleted as soon as they are learned; April asks about all kinds."""
+    monkeypatch.chdir(tmp_path)
+    random = np.random.default_rng(0)
+    kinds = {"january": ("bolt", "nut"), "february": ("bolt", "nut"), "march": ("washer", "rivet")}
+    for name, some in kinds.items():
+        month(random, some).to_csv(f"{name}.csv", index=False)
+    april = month(random, ("bolt", "nut", "washer", "rivet"))
+    april.drop(columns="kind").to_csv("april.csv", index=False)
+    (_, _, commands), (_, _, python) = blocks("index.md")
+    for line in commands.splitlines():
+        execute(line, capsys)
+        if line.startswith("hibnn fit"):
+            Path(line.split()[2]).unlink()
+    assert np.mean(pandas.read_csv("answers.csv")["label"] == april["kind"]) > 0.95
+    names: dict = {}
+    exec(compile(python, "index.md", "exec"), names)
+    assert np.mean(names["model"].predict(names["april"]) == april["kind"]) > 0.95
+
+
+def test_the_front_page_opens_with_the_story_and_has_the_picture():
+    text = (DOCS / "index.md").read_text(encoding="utf-8")
+    assert text.startswith("# One file a month\n\nEvery month you get a table")
+    assert text.index("hibnn fit january.csv") < text.index("](images/demo.png)") < text.index("## Pages")
+
+
+def picture() -> dict:
+    """What the picture of README and front page says of itself."""
+    return json.loads(Image.open(DOCS / "images" / "demo.png").text["Description"])
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_numbers_beside_the_picture_are_those_it_was_made_of(page):
+    text = " ".join((DOCS.parent / page).read_text(encoding="utf-8").split())
+    numbers = picture()["numbers"]
+    for share in ("both", "density", "network", "finetune"):
+        assert f"{numbers[share]} %" in text
+    *first, last = numbers["neurons"]
+    assert f"{', '.join(map(str, first))} and {last} neurons" in text
+    assert "make picture" in text
+    if page == "docs/index.md":
+        assert f"{numbers['kilobytes']} kB" in text
+        start, end = numbers["so_far"][0], numbers["so_far"][-1]
+        assert f"After the first file {start} %" in text
+        assert f"after the fifth {end} %" in text
+
+
+def test_the_picture_is_of_the_demonstration_as_it_is():
+    """Other defaults, seeds or methods would make another one: `make picture` draws it anew."""
+    made = picture()
+    assert made["seeds"] == list(demo.SEEDS)
+    assert made["experiments"] == demo.digests(demo.SEEDS)
+    assert "--picture docs/images/demo.png" in (DOCS.parent / "Makefile").read_text()
+
+
+@pytest.mark.slow
+def test_the_picture_shows_what_the_demonstration_measures(tmp_path):
+    assert demo.main(["--out", str(tmp_path / "runs"), "--picture", str(tmp_path / "demo.png"), "--quiet"]) == 0
+    anew = json.loads(Image.open(tmp_path / "demo.png").text["Description"])["numbers"]
+    shown = picture()["numbers"]
+    for name in ("both", "density", "finetune"):
+        assert anew[name] == pytest.approx(shown[name], abs=0.5)
+    assert anew["network"] == pytest.approx(shown["network"], abs=5)
+    assert anew["neurons"] == pytest.approx(shown["neurons"], abs=6)
+
+
+def test_every_page_stands_once_in_a_group():
+    """Use, understand, research; behind the front page."""
+    front, *groups = yaml.safe_load((DOCS.parent / "mkdocs.yml").read_text())["nav"]
+    assert list(front.values()) == ["index.md"]
+    assert [name for group in groups for name in group] == ["Use", "Understand", "Research"]
+    pages = [page for group in groups for entries in group.values() for entry in entries for page in entry.values()]
+    assert sorted(pages) == sorted(path.name for path in DOCS.glob("*.md") if path.name != "index.md")

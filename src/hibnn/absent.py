@@ -17,9 +17,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from hibnn.benchmarks.base import Split
-from hibnn.tasks.density.density import new_density
-from hibnn.tasks.outliers import LEVELS
-from hibnn.tasks.task_densities import TaskDensities
 from hibnn.tasks.task_inference import TaskInference
 
 SHARE = 0.5
@@ -42,14 +39,6 @@ def with_absent_classes(split: Split, inference: TaskInference, task: int, seed:
     x = np.concatenate([split.x, drawn.x.numpy()[rows].astype(np.float32)])
     weights = None if split.weights is None else np.append(split.weights, np.ones(len(rows), np.float32))
     return Split(x, np.concatenate([split.y, labels[rows]]), weights)
-
-
-def add_densities(densities: TaskDensities, task: int, classes: int) -> None:
-    """Make room for the classes that a known task has taken up since its densities were last learned."""
-    if task < len(densities.tasks):
-        for _ in range(classes - len(densities.tasks[task])):
-            densities.tasks[task].append(new_density(densities.options, densities.setting.inputs))
-            densities.quantiles[task].append(torch.zeros_like(LEVELS))
 
 
 def keep_scales(inference: TaskInference, task: int, before: Tensor, labels: NDArray[np.int64]) -> None:

@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from hibnn.absent import add_densities, keep_scales, with_absent_classes
+from hibnn.absent import keep_scales, with_absent_classes
 from hibnn.benchmarks.base import LazySplit, Split
 from hibnn.coverage import Coverage, spared_count
 from hibnn.denormals import flushing
@@ -27,6 +27,7 @@ from hibnn.learners.options import MethodOptions
 from hibnn.nn.layout import Layout
 from hibnn.tasks.density.density import Of
 from hibnn.tasks.mixture import ClassMixture, GaussianMixture, mix_classes, mix_reals, places_in_turn
+from hibnn.tasks.outliers import Strangeness
 from hibnn.tasks.task_inference import P, TaskInference, divide
 
 ROWS_AT_ONCE = 4096
@@ -38,21 +39,25 @@ Predictor = Callable[[Learner, NDArray[np.float32], Sequence[int]], list[P]]
 
 
 def with_streams(*name: str | int) -> Predictor[Prediction]:
-    """Asks every head with a random stream of its own."""
+    """Asks every head with a random stream of its own, or all with one where the learner draws them together."""
 
     def predict(learner: Learner, x: NDArray[np.float32], heads: Sequence[int]) -> list[Prediction]:
-        return [learner.predict(x, head, learner.setting.generator(*name, head)) for head in heads]
+        return learner.predict_heads(x, heads, lambda last: learner.setting.generator(*name, last))
 
     return predict
 
 
 @dataclass(frozen=True)
 class Experience:
-    """Rows that are being learned: those of the densities, those that calibrate, and if the network spares these."""
+    """Rows that are being learned: those of the densities, those that calibrate, and if the network spares these.
+
+    A short experience cannot spare them for good: densities learn from them too, once they have calibrated.
+    """
 
     rest: LazySplit
     held: Split
     spared: bool
+    short: bool = False
 
 
 Answer = tuple[Float[Tensor, "tasks rows"], list[Prediction]]
@@ -121,7 +126,7 @@ class ContinualModel:
             on_class: called after the density of each class.
         """
         spared = (spare and targets is None) or not self.learner.has_network
-        split = self._divide(train, spared).load()
+        split = self._divide(train, spared, short=not spare).load()
         if head is not None and targets is None and self.density_of == "inputs" and self.inference is not None:
             split = with_absent_classes(split, self.inference, head, self.learner.experience)
         if targets is not None:
@@ -250,8 +255,30 @@ class ContinualModel:
     @flushing
     def is_ood(self, x: NDArray[np.float32], rate: float = 0.05) -> Bool[Tensor, " rows"]:
         """Which inputs belong to none of the tasks, if this share of own inputs may be called so."""
-        inference = self.inference or TaskInference("entropy", self.learner.setting)
-        return inference.is_ood(self.joint(x), rate)
+        (self.inference or TaskInference("entropy", self.learner.setting)).check_ood(rate)
+        return self.strangeness(x, self.joint(x)).p_value < rate
+
+    @flushing
+    def none_probability(self, x: NDArray[np.float32], task: int | None = None) -> Float[Tensor, " rows"]:
+        """p(none of the classes | x), of all tasks or of one that is told; only with densities."""
+        heads = None if task is None else [task]
+        return self.strangeness(x, self.joint(x, heads), heads).none_probability
+
+    @flushing
+    def strangeness(
+        self, x: NDArray[np.float32], joint: Sequence[Tensor], heads: Sequence[int] | None = None
+    ) -> Strangeness:
+        """How strange inputs are under some tasks or all, of which `joint` says what densities say of them."""
+        assert self.inference is not None
+        rows = torch.from_numpy(x)
+        size = ROWS_AT_ONCE if self.precise else max(1, len(rows))
+        blocks = [block.double() if self.precise else block for block in rows.split(size)]
+        given = zip(*(task.split(size) for task in joint), strict=True)
+        densities = self.inference.densities
+        parts = [
+            densities.strangeness(block, own, heads, self.learner) for block, own in zip(blocks, given, strict=True)
+        ]
+        return Strangeness(*(torch.cat(part) for part in zip(*parts, strict=True)))
 
     def state(self) -> State:
         """Everything that must be stored to predict and to go on."""
@@ -284,13 +311,13 @@ class ContinualModel:
         """Numbers that are kept to predict and to go on learning."""
         return self.learner.parameter_count() + self.inference_parameters
 
-    def _divide(self, train: LazySplit, spare: bool) -> LazySplit:
+    def _divide(self, train: LazySplit, spare: bool, *, short: bool = False) -> LazySplit:
         """Hold rows out where that is needed; returns those the network learns from."""
         if self.inference is None or not self.inference.holds_out:
             self.experience = None
             return train
         rest, held = divide(train, self.learner.setting.seed)
-        self.experience = Experience(rest, held, spare and len(held) > 0)
+        self.experience = Experience(rest, held, spare and len(held) > 0, short and len(held) > 0)
         return rest if spare else train
 
     def _spare_reals(self, split: Split) -> Split:
@@ -316,7 +343,6 @@ class ContinualModel:
         assert self.experience is not None
         rest, held, task = self.experience.rest.load(), self.experience.held, self.learner.task
         classes = 1 if self.learner.setting.regression else self.learner.head_sizes[task]
-        add_densities(self.inference.densities, task, classes)
         self.inference.densities.learn(rest, held, task, classes, on_class=on_class, learner=self.learner)
 
     def _calibrate(self, predictor: Predictor[Any] | None) -> None:
@@ -326,6 +352,8 @@ class ContinualModel:
         predictions = (predictor or with_streams("calibrate", task))(self.learner, held.x, self.heads)
         labels = torch.from_numpy(held.y)
         self.inference.calibrate(predictions, self.joint(held.x), task, labels, self.experience.spared)
+        if self.experience.short and self.density_of is not None:
+            self.inference.densities.settle(rest.load(), held, task, self.learner)
         if self.density_of == "inputs" and isinstance(predictions[task], Prediction):
             split = rest.load()
             before = [fresh.scales for fresh in self.inference.fresh[task : task + 1]]

@@ -6,8 +6,8 @@ Rows that the network does without are counted by r on a grid, task by task and 
 that is kept, and the quantile of split conformal prediction (Vovk et al. 2005) is read off them. Twice as many rows of
 a month are counted before the month is learned, so that intervals allow for change from month to month. The network
 changes with every month, and the more it has learned the less it is too sure of itself, so earlier months count less.
-Before there are rows, r is taken to be that of a normal distribution, worth `PRIOR_ROWS` rows. `hibnn.continual` counts and
-multiplies.
+Before there are rows, r is taken to be that of a normal distribution, worth `PRIOR_ROWS` rows. `hibnn.continual`
+counts and multiplies.
 """
 
 import math

@@ -2,6 +2,7 @@
 
 Probabilities of unused neurons and their gradients shrink towards zero, where processors take a hundred times as long
 for every operation. `hibnn.continual` puts `flushing` around whatever computes, and what was set before comes back.
+That reaches the calling thread alone; commands that compute with several threads begin with `use_threads`.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,6 +27,16 @@ def flushed() -> Iterator[None]:
         yield
     finally:
         torch.set_flush_denormal(before)
+
+
+def use_threads(count: int) -> None:
+    """Let this whole process compute with so many threads, all of which take denormal numbers for zero.
+
+    A thread takes the setting over from the one that starts it, and torch starts its threads at the first computation
+    that is large enough for them: call this before any.
+    """
+    torch.set_flush_denormal(True)
+    torch.set_num_threads(count)
 
 
 P = ParamSpec("P")

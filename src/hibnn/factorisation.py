@@ -29,6 +29,7 @@ from hibnn.distributions.normal import kl_normal
 from hibnn.distributions.precision import double
 from hibnn.distributions.stick_breaking import log_odds, log_probabilities
 from hibnn.errors import UserError
+from hibnn.learners.adam import Adam
 from hibnn.nn.layers.ibp import SMALLEST_CONCENTRATION, Sticks, inverse_softplus
 
 MEANINGFUL_SHARE = 0.02
@@ -280,7 +281,7 @@ def _refine(model: _Model, start: _Posterior, trace: list[float], steps: int, li
     raw = inverse_softplus((start.concentrations - SMALLEST_CONCENTRATION).clamp(min=SMALLEST_CONCENTRATION))
     sticks.load_state_dict({"raw": raw}, strict=False)
     local, variance = start.local.clone().requires_grad_(), start.variance
-    optimiser = torch.optim.Adam([{"params": [sticks.raw], "lr": 0.05}, {"params": [local], "lr": 0.02}])
+    optimiser = Adam([{"params": [sticks.raw], "lr": 0.05}, {"params": [local], "lr": 0.02}])
     for _ in range(steps):
         bound = _bound(model, _Posterior(sticks.concentrations(), local, variance))
         optimiser.zero_grad()

@@ -5,11 +5,8 @@ import sys
 
 import pytest
 
-from folders import write_run
-from hibnn.cli.commands import demo
 from hibnn.cli.main import main
 from hibnn.errors import UserError
-from hibnn.learners.presets import options_for
 
 RUN = ["run", "--dataset", "split-digits", "--scenario", "class", "--method", "finetune", "--epochs", "1", "--quiet"]
 KEYS = {
@@ -160,18 +157,6 @@ def test_permutations_are_stored_with_the_run(capsys, tmp_path):
     assert np.load(tmp_path / "permutations.npy", allow_pickle=False).shape == (1, 784)
 
 
-def test_the_demo_ends_with_a_matrix_a_picture_and_a_page(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(demo, "options_for", lambda *words: options_for(*words, epochs=4))
-    assert demo.main(["--out", str(tmp_path)]) == 0
-    said = capsys.readouterr()
-    assert "after task" in said.out
-    assert "with constant labels: 0, 0, 0, 0, 0." in " ".join(said.out.split())
-    assert "task 5/5 (8/9)" in said.err
-    assert (tmp_path / "accuracy.png").read_bytes().startswith(b"\x89PNG")
-    assert str(tmp_path / "report.html") in said.out.replace("\n", "")
-    assert "Split digits" in (tmp_path / "report.html").read_text(encoding="utf-8")
-
-
 ENDS = [
     (UserError("two\nlines."), 2, "hibnn: two lines."),
     (MemoryError(), 2, "hibnn: there is not enough memory for this"),
@@ -202,13 +187,3 @@ def test_a_run_without_any_word_is_told_what_is_missing(capsys):
         main(["run"])
     assert ended.value.code == 2
     assert capsys.readouterr().err.startswith("hibnn: --dataset is missing")
-
-
-def test_the_demo_does_not_overwrite_another_run(tmp_path, capsys):
-    run = write_run(tmp_path / "run", 0.9)
-    before = (run / "result.json").read_bytes()
-    with pytest.raises(SystemExit) as ended:
-        main(["demo", "--out", str(run), "--quiet"])
-    assert ended.value.code == 2
-    assert "holds another run" in capsys.readouterr().err
-    assert (run / "result.json").read_bytes() == before

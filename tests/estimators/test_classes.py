@@ -12,7 +12,7 @@ from hibnn.benchmarks.base import LazySplit, Split
 from hibnn.errors import UserError
 from hibnn.nn.likelihoods import Categorical
 
-QUICK = {"epochs": 15, "truncation": 20, "random_state": 0, "verbose": False}
+QUICK = {"epochs": 15, "truncation": 20, "random_state": 0, "verbose": -1}
 CENTRES = [[-3, 0], [3, 0], [0, 4], [0, -4], [6, 6]]
 NAMES = np.array(["kiwi", "fig", "plum", "apple", "pear"])
 

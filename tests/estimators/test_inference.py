@@ -125,6 +125,7 @@ def test_a_told_task_uses_its_own_densities_also_in_onnx(tmp_path):
         assert (nearest == y[rows]).mean() > 0.8  # 0.84 is the best possible
     model.export_onnx(tmp_path / "model.onnx", "task-2")
     session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
+    x = x.astype(np.float32)
     probabilities, total = session.run(["probabilities", "total"], {"x": x})
     np.testing.assert_allclose(probabilities, model.predict_proba(x, "task-2"), atol=1e-5)
     np.testing.assert_allclose(total, model.predict_uncertainty(x, "task-2").total, atol=1e-5)

@@ -11,7 +11,7 @@ from hibnn.coverage import EDGES, KEEP, NORMAL, Coverage, spared_count
 from hibnn.learners.base import GaussianPrediction
 from hibnn.nn.likelihoods import LIMIT, VaryingGaussian, Weighted
 
-QUICK = {"epochs": 25, "truncation": 20, "random_state": 0, "verbose": False}
+QUICK = {"epochs": 25, "truncation": 20, "random_state": 0, "verbose": -1}
 
 
 def noisy(rows, seed=0):

@@ -5,7 +5,16 @@ import math
 import pytest
 import torch
 
-from hibnn.learners.evidence import Curve, contributions, held_out_curve, is_near, known_losses, refit_head, sizes_up_to
+from hibnn.learners.evidence import (
+    Curve,
+    contributions,
+    held_out_curve,
+    is_near,
+    known_losses,
+    nested_outputs,
+    refit_head,
+    sizes_up_to,
+)
 from hibnn.nn.layout import Layout
 from hibnn.nn.likelihoods import Categorical, Gaussian
 from hibnn.nn.networks.bayesian import BayesianMLP
@@ -84,6 +93,17 @@ def test_a_curve_is_the_loss_of_the_network_without_its_last_neurons(network, la
         torch.testing.assert_close(losses, expected)
     logits = network.outputs(torch.zeros(50, network.widths[layer]), layer, 0, None)
     torch.testing.assert_close(found.constant, torch.nn.functional.cross_entropy(logits, y, reduction="none"))
+
+
+def test_outputs_of_nested_layers_are_those_of_each_layer_by_itself(network):
+    hidden = torch.rand(20, 4, generator=torch.Generator().manual_seed(1))
+    counts = [0, 1, 1, 3, 4]
+    with torch.no_grad():
+        network.heads[0].log_variance.fill_(-1.0)
+        found = nested_outputs(network.heads[0], hidden, counts, torch.Generator().manual_seed(2))
+        for units, outputs in zip(counts, found, strict=True):
+            kept = hidden * (torch.arange(4) < units)
+            torch.testing.assert_close(outputs, network.outputs(kept, 1, 0, torch.Generator().manual_seed(2)))
 
 
 def test_sizes_are_judged_by_the_same_draws(network):

@@ -217,3 +217,13 @@ def test_figures_are_saved_as_their_name_ends(tmp_path, kind, start):
     assert (tmp_path / f"figure.{kind}").read_bytes().startswith(start)
     with pytest.raises(UserError, match="valid are pdf, png, svg"):
         save_figure(figure, tmp_path / "figure.bmp")
+
+
+@pytest.mark.parametrize(("low", "cut"), [(0.9, True), (0.0, False)])
+def test_an_axis_of_accuracies_begins_at_zero_or_is_marked_as_cut(low, cut):
+    matrices = {IBNN: np.array([[[0.95, np.nan], [low, 0.97]]])}
+    axis = figures.task_accuracies(matrices).axes[0]
+    strokes = [one for one in axis.lines if one.get_gid() == "cut"]
+    assert bool(strokes) == cut
+    assert (axis.get_ylim()[0] == 0) != cut
+    assert axis.get_ylim()[0] < 100 * low + 1e-9

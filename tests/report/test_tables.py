@@ -109,7 +109,7 @@ def test_a_table_has_paper_and_ours_the_bounds_and_what_was_not_run(tmp_path):
         fabricate(tmp_path / name, accuracy, seed=seed, method=method)
     table = comparison_table("mnist", groups_of(tmp_path))
     rows = [row for row in table.rows if row[:2] == ("Split MNIST", "task")]
-    assert [row[2] for row in rows] == ["None", "EWC", "SI", "GEM", "DEN", "VCL", "IBNN", "Joint"]
+    assert [row[2] for row in rows] == ["finetune", "EWC", "SI", "GEM", "DEN", "VCL", "IBNN", "Joint"]
     own = ("85.00 ± 5.00", "-", "2", "100", "-", "1,000", "-")
     assert rows[-2] == ("Split MNIST", "task", "IBNN", "95.3 ± 2.0", *own)
     assert rows[-1][4:] == ("94.00", "-", "1", "100", "-", "1,000 and all data", "-")

@@ -1,7 +1,8 @@
 import numpy as np
+import pytest
 import torch
 
-from hibnn.tasks.outliers import is_ood, quantiles
+from hibnn.tasks.outliers import LEVELS, Typical, quantiles
 from hibnn.tasks.temperature import Temperature
 
 
@@ -51,9 +52,17 @@ def test_before_two_tasks_the_temperature_is_one():
 
 def test_own_rows_are_refused_at_the_stated_rate():
     random = np.random.default_rng(0)
-    kept = quantiles(torch.from_numpy(random.normal(size=4000)))[None]
-    others = torch.from_numpy(random.normal(size=20_000))
+    scores = torch.from_numpy(random.exponential(size=(2, 20_000)))
+    kept = Typical(torch.zeros(1), torch.ones(1), torch.ones(1), quantiles(scores[0, :4000]).float())
     for rate in (0.01, 0.055, 0.2):
-        share = is_ood(others, torch.zeros(20_000, dtype=torch.int64), kept, rate).double().mean()
+        share = (kept.p_values(scores[1]) < rate).double().mean()
         error = (rate * (1 - rate) * (1 / 4000 + 1 / 20_000)) ** 0.5
         assert abs(share - rate) < 5 * error
+
+
+def test_far_beyond_all_held_out_rows_the_chance_of_an_own_row_goes_to_zero():
+    kept = Typical(torch.zeros(1), torch.ones(1), torch.ones(1), LEVELS.float())
+    shares = kept.p_values(torch.tensor([0.5, 0.94, 1.0, 2.0, 5.0], dtype=torch.float64))
+    assert shares[0] == pytest.approx(0.5, abs=0.01)
+    assert (shares.diff() < 0).all()
+    assert shares[-1] < 1e-6

@@ -9,9 +9,10 @@ from hibnn.benchmarks import Scenario
 from hibnn.continual import ContinualModel
 from hibnn.tasks import TaskInference
 from hibnn.tasks.density import DensityOptions
+from hibnn.tasks.density.drawing import draw_gaussian, draw_mixture
 from hibnn.tasks.density.gaussian import LowRankGaussian
 from hibnn.tasks.density.mixture import Mixture
-from hibnn.tasks.forgetting import as_inputs, draw_gaussian, draw_mixture, drift_losses, scales_of
+from hibnn.tasks.forgetting import as_inputs, drift_losses, scales_of
 from hibnn.tasks.pooling import NETWORK
 from statistics_helpers import assert_mean
 
@@ -48,8 +49,8 @@ def test_drawn_inputs_are_seen_by_the_density_as_they_were_drawn(power, standard
     x = torch.randn(6, 9, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     seen = TaskInference("density", small_learner("finetune", small_benchmark()).setting, options=options)
     first = seen.densities.preprocess(x[:1])
-    scale = scales_of(x[:1], torch.zeros(1, dtype=torch.int64), 1, options)[0]
-    torch.testing.assert_close(as_inputs(first, scale, options), x[:1])
+    scale = scales_of(x[:1], torch.zeros(1, dtype=torch.int64), 1, seen.densities.transform)[0]
+    torch.testing.assert_close(as_inputs(first, scale, seen.densities.transform), x[:1])
 
 
 def test_losses_are_those_of_the_network_with_every_exponent():

@@ -8,6 +8,7 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
+from hibnn.neurons import neurons_text
 from hibnn.progress import Bar
 from hibnn.runs.progress import Progress, Silent
 from hibnn.visible import visible
@@ -52,5 +53,5 @@ def matrix_table(matrix: Sequence[Sequence[float | None]], title: str) -> Table:
 
 def _summary(accuracies: np.ndarray, active_units: Sequence[float] | None) -> str:
     values = " ".join(f"{100 * value:.1f}" for value in accuracies[~np.isnan(accuracies)])
-    neurons = "" if active_units is None else f", neurons in use {' + '.join(f'{units:.0f}' for units in active_units)}"
+    neurons = "" if active_units is None else f", {neurons_text(active_units)} neurons"
     return f"accuracy on tasks so far {values} %{neurons}"

@@ -19,7 +19,7 @@ from hibnn.visible import visible
 
 # in the order in which a newcomer needs them: own data, runs, what to make of runs, the rest
 COMMANDS = {
-    "demo": "watch a network learn five tasks in sequence (under a minute)",
+    "demo": "digits come two at a time, nobody tells which: ours beside finetune (under a minute)",
     "fit": "teach a model one more file of your own (CSV, Parquet, NPZ)",
     "predict": "answers for a file, with probability, uncertainty and task",
     "inspect": "what a model knows: tasks, classes, neurons, size, calibration",
@@ -39,7 +39,7 @@ COMMANDS = {
     "watch": "serve that report on this machine while runs go on",
     "methods": "list the methods, what each stores, and its options",
     "data": "list, fetch and verify data sets",
-    "bench": "measure how long a training step takes",
+    "bench": "measure how long a training step takes, and how that grows",
 }
 USAGE = (
     "usage: hibnn COMMAND [options]\n\n"

@@ -32,20 +32,32 @@ def total_kl_normal(
 
 
 class _TotalKl(torch.autograd.Function):
-    """sum KL; on the way, dKL/dm = (m - m_p) / s_p^2 and dKL/d log s^2 = (s^2 / s_p^2 - 1) / 2."""
+    """The summed divergence with its gradient."""
 
     @staticmethod
     def forward(ctx, mean, log_variance, prior_mean, prior_log_variance):
-        prior_precision = prior_log_variance.neg().exp_()
-        difference = mean - prior_mean
-        mean_slope = difference * prior_precision
-        variance_slope = torch.addcmul(mean.new_full((), -0.5), log_variance.exp(), prior_precision, value=0.5)
-        ctx.save_for_backward(mean_slope, variance_slope)
-        gap = (prior_log_variance - log_variance).sum()
-        return 0.5 * (gap + torch.dot(difference.flatten(), mean_slope.flatten())) + variance_slope.sum()
+        variance = log_variance.exp()
+        twice, *slopes = twice_total_kl_with_slopes(mean, log_variance, prior_mean, prior_log_variance, variance)
+        ctx.save_for_backward(*slopes)
+        return 0.5 * twice
 
     @staticmethod
     @once_differentiable
     def backward(ctx, gradient):  # pyright: ignore[reportIncompatibleMethodOverride]
         mean_slope, variance_slope = ctx.saved_tensors
         return gradient * mean_slope, gradient * variance_slope, None, None
+
+
+def twice_total_kl_with_slopes(
+    mean: Tensor, log_variance: Tensor, prior_mean: Tensor, prior_log_variance: Tensor, variance: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """2 sum KL, dKL/dm = (m - m_p) / s_p^2 and dKL/d log s^2 = (s^2 / s_p^2 - 1) / 2, outside the graph.
+
+    The variance, exp(log_variance), is the caller's. Twice the sum, because callers add several before they halve it.
+    """
+    prior_precision = prior_log_variance.neg().exp_()
+    difference = mean - prior_mean
+    mean_slope = difference * prior_precision
+    variance_slope = torch.addcmul(mean.new_full((), -0.5), variance, prior_precision, value=0.5)
+    total = (prior_log_variance - log_variance).sum().add_(torch.dot(difference.view(-1), mean_slope.view(-1)))
+    return total.add_(variance_slope.sum(), alpha=2), mean_slope, variance_slope

@@ -11,15 +11,15 @@ under one head. The head of a task with a single class says nothing; its density
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.metrics import accuracy_score
 
 from hibnn.errors import UserError
 from hibnn.estimators.common import ContinualEstimator, next_name
+from hibnn.estimators.computing import threads
 from hibnn.estimators.drift import Drift
 from hibnn.estimators.inputs import read_examples
 from hibnn.estimators.labels import (
@@ -35,8 +35,10 @@ from hibnn.estimators.labels import (
 from hibnn.estimators.model import Model, TaskName, TaskRecord
 from hibnn.estimators.scaling import Scaling
 from hibnn.estimators.weights import ClassWeight, check_class_weight, check_named, counted, weigh_classes
-from hibnn.tasks import TaskInferenceName
-from hibnn.tasks.mixture import ClassMixture
+
+if TYPE_CHECKING:
+    from hibnn.tasks import TaskInferenceName
+    from hibnn.tasks.mixture import ClassMixture
 
 
 class Uncertainty(NamedTuple):
@@ -62,12 +64,17 @@ class ContinualClassifier(ClassifierMixin, ContinualEstimator):
         scaling: str | None = "columns",
         prediction: Literal["sample", "mean"] = "sample",
         draws: int = 32,
-        task_inference: TaskInferenceName | Literal["auto"] = "auto",
+        task_inference: "TaskInferenceName | Literal['auto']" = "auto",
         density: Mapping[str, Any] | None = None,
         options: Mapping[str, Any] | None = None,
         class_weight: ClassWeight = None,
         drift: Drift = "follow",
-        verbose: bool = True,
+        ood: Literal["class"] | None = None,
+        early_stopping: bool = True,
+        patience: int = 2,
+        n_jobs: int | None = None,
+        device: Literal["cpu", "cuda", "auto"] = "cpu",
+        verbose: int = 0,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         """The parameters of `ContinualEstimator`, and `class_weight`: how much the rows of each class count.
@@ -89,6 +96,11 @@ class ContinualClassifier(ClassifierMixin, ContinualEstimator):
             density=density,
             options=options,
             drift=drift,
+            ood=ood,
+            early_stopping=early_stopping,
+            patience=patience,
+            n_jobs=n_jobs,
+            device=device,
             verbose=verbose,
             random_state=random_state,
         )
@@ -130,13 +142,20 @@ class ContinualClassifier(ClassifierMixin, ContinualEstimator):
         return self
 
     def predict(self, X: Any, task: TaskName | None = None) -> NDArray[Any]:
-        """The most probable class of each row; over all tasks, when none is named."""
-        probabilities = self.predict_proba(X, task)
+        """The most probable class of each row; over all tasks, when none is named. Never "none of these"."""
+        probabilities = self.predict_mixture(X, task).probabilities.numpy()
         return self.classes_[probabilities.argmax(1)]
 
     def predict_proba(self, X: Any, task: TaskName | None = None) -> NDArray[np.float64]:
-        """Probabilities of `classes_`; a named task gives zero to classes that are not its own."""
-        return self.predict_mixture(X, task).probabilities.numpy()
+        """Probabilities of `classes_`; a named task gives zero to classes that are not its own.
+
+        With `ood="class"` there is one more column, the last: the probability that a row belongs to none of them.
+        """
+        probabilities = self.predict_mixture(X, task).probabilities.numpy()
+        if self.ood is None:
+            return probabilities
+        none = self.model_.continual.none_probability(self._inputs(X), self._head(task)).numpy()[:, None]
+        return np.concatenate([probabilities * (1 - none), none], axis=1)
 
     def predict_uncertainty(self, X: Any, task: TaskName | None = None) -> Uncertainty:
         """Total, epistemic and aleatoric entropy; not knowing the task is part of the epistemic one."""
@@ -145,12 +164,16 @@ class ContinualClassifier(ClassifierMixin, ContinualEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, task: TaskName | None = None) -> float:
         """The share of right answers."""
+        from sklearn.metrics import accuracy_score
+
         return float(accuracy_score(y, self.predict(X, task), sample_weight=sample_weight))
 
-    def predict_mixture(self, X: Any, task: TaskName | None) -> ClassMixture:
+    def predict_mixture(self, X: Any, task: TaskName | None) -> "ClassMixture":
         """Everything at once, as tensors: probabilities of classes and of tasks, and the parts of the entropy."""
         x, model = self._inputs(X), self.model_
-        return model.continual.predict(x, self._head(task), places=class_places(model), predictor=self._mode.classes)
+        places, mode = class_places(model), self._mode
+        with threads(self.n_jobs):
+            return model.continual.predict(x, self._head(task), places=places, predictor=mode.classes)
 
     def _become(self, model: Model) -> None:
         super()._become(model)

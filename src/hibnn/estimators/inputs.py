@@ -5,6 +5,7 @@ Inputs with named columns go through a `TableEncoder`, which is learned from the
 model that has an encoder takes arrays of its encoded columns too, as the command line gives them.
 """
 
+import sys
 import warnings
 from typing import Any
 
@@ -13,7 +14,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, check_X_y, validate_data
-from torch import Tensor
 
 from hibnn.errors import UserError
 from hibnn.estimators.scaling import Scaling, check_size
@@ -25,7 +25,8 @@ ACCEPTED: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.flo
 
 def plain(values: Any) -> Any:
     """A torch tensor as an array; everything else as it is."""
-    return values.detach().cpu().numpy() if isinstance(values, Tensor) else values
+    torch = sys.modules.get("torch")  # there is no tensor where nobody has imported it
+    return values.detach().cpu().numpy() if torch is not None and isinstance(values, torch.Tensor) else values
 
 
 def read_inputs(estimator: BaseEstimator, X: Any, first: bool) -> NDArray[np.floating]:

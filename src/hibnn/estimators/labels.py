@@ -2,17 +2,18 @@
 
 import warnings
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
-from torch import Tensor
 
 from hibnn.errors import UserError
 from hibnn.estimators.model import Model
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 MOST_CLASSES = 1000
 """A target with more different values is taken for a number that should be regressed."""
@@ -91,8 +92,10 @@ def all_classes(model: Model) -> NDArray[Any]:
     return np.unique(np.array([name for task in model.tasks for name in task.classes]))
 
 
-def class_places(model: Model) -> list[Tensor]:
+def class_places(model: Model) -> "list[Tensor]":
     """For each head a matrix of zeros and ones that puts its own classes among all."""
+    import torch
+
     everything = all_classes(model).tolist()
     identity = torch.eye(len(everything), dtype=torch.float64)
     return [identity[positions(np.array(task.classes), everything)] for task in model.tasks]

@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from hibnn.continual import ContinualModel
 from hibnn.errors import UserError, unknown
 from hibnn.estimators.drift import MEMORY, Change, FileScore
 from hibnn.estimators.scaling import Scaling
-from hibnn.learners import Learner
-from hibnn.learners.options import MethodOptions
-from hibnn.tasks import TaskInference
+
+if TYPE_CHECKING:  # torch is imported when a model is begun
+    from hibnn.continual import ContinualModel
+    from hibnn.learners import Learner
+    from hibnn.learners.options import MethodOptions
+    from hibnn.tasks import TaskInference
 
 TaskName = str | int
 
@@ -39,20 +41,22 @@ class Model:
     """The method with its options, how inputs and targets are scaled, the tasks, and what learned them."""
 
     method: str
-    options: MethodOptions
+    options: "MethodOptions"
     inputs: Scaling
     targets: Scaling
     tasks: tuple[TaskRecord, ...]
-    continual: ContinualModel
+    continual: "ContinualModel"
     change: Change | None = None
     """what was found to have changed in the last experience; not stored"""
+    history: tuple[dict[str, Any], ...] = ()
+    """what was noted of each epoch of the last experience; not stored"""
 
     @property
-    def learner(self) -> Learner:
+    def learner(self) -> "Learner":
         return self.continual.learner
 
     @property
-    def inference(self) -> TaskInference:
+    def inference(self) -> "TaskInference":
         assert self.continual.inference is not None
         return self.continual.inference
 

@@ -30,6 +30,9 @@ def method_options(
     sized = issubclass(kind, BuffetOptions)
     if issubclass(kind, BayesOptions):
         values["learning_rate"] = 2e-2 if sized else 1e-2  # few neurons need larger weights than many
+        if sized and scaling != "examples" and (further or {}).get("size", "evidence") == "evidence":
+            # held-out rows say when to stop; a step of all weights moves a neuron by more, the more inputs it has
+            values["learning_rate"] = min(0.1, 0.3 * inputs**-0.5)
         values["input_std"] = 0.0 if scaling != "examples" else 1.0 if sized else 0.3
         if scaling != "examples":
             values["init_std"] = min(0.5, inputs**-0.5)

@@ -7,8 +7,9 @@ are stored once.
 import hashlib
 import json
 import os
+import warnings
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,14 @@ from hibnn.continual import ContinualModel, new_learner
 from hibnn.errors import UserError
 from hibnn.estimators.classifier import ContinualClassifier
 from hibnn.estimators.common import ContinualEstimator
+from hibnn.estimators.computing import find_device
 from hibnn.estimators.drift import FileScore
 from hibnn.estimators.inputs import adopt_encoder
 from hibnn.estimators.model import Model, TaskRecord, check_task_name
 from hibnn.estimators.options import plain
 from hibnn.estimators.regressor import ContinualRegressor
 from hibnn.estimators.scaling import Scaling
+from hibnn.estimators.summary import FORMAT, VERSION, check_version, counts
 from hibnn.estimators.tables.encoding import TableEncoder
 from hibnn.files.container import DamagedError, read_container, undamaged, write_container
 from hibnn.learners import Setting, State, find_method
@@ -35,7 +38,6 @@ from hibnn.nn.layout import Layout
 from hibnn.tasks import TaskInference
 from hibnn.tasks.density import DensityOptions
 
-FORMAT, VERSION = "hibnn-estimator", 6
 MODEL = "model."
 KINDS = {kind.__name__: kind for kind in (ContinualClassifier, ContinualRegressor)}
 
@@ -43,30 +45,33 @@ KINDS = {kind.__name__: kind for kind in (ContinualClassifier, ContinualRegresso
 def save_model(estimator: ContinualEstimator, path: Path) -> None:
     """Write a fitted estimator atomically."""
     model = estimator.model_
-    state, setting = model.continual.state(), model.learner.setting
+    state = model.continual.state()
     tensors = {MODEL + name: value for name, value in state.tensors.items()}
     for name, scaling in (("inputs", model.inputs), ("targets", model.targets)):
         tensors |= {f"{name}.mean": torch.from_numpy(scaling.mean), f"{name}.scale": torch.from_numpy(scaling.scale)}
     stored, same = without_copies({name: value.detach().cpu().contiguous() for name, value in tensors.items()})
-    metadata = json.dumps(
-        {
-            "estimator": type(estimator).__name__,
-            "hibnn": __version__,
-            "parameters": parameters(estimator),
-            "encoder": estimator.encoder_.as_json() if hasattr(estimator, "encoder_") else None,
-            "target": getattr(estimator, "target_", None),
-            "feature_names": getattr(estimator, "feature_names_in_", np.array([])).tolist(),
-            "method": model.method,
-            "options": asdict(model.options),
-            "seed": setting.seed,
-            "tasks": [asdict(task) for task in model.tasks],
-            "model": state.metadata,
-            "inference": {"kind": model.inference.kind, "options": asdict(model.inference.options)},
-            "notes": getattr(estimator, "notes_", None),
-            "same": same,
-        }
-    )
+    metadata = json.dumps(facts(estimator) | {"model": state.metadata, "same": same})
     write_container(path, {"format": FORMAT, "version": VERSION}, metadata, stored)
+
+
+def facts(estimator: ContinualEstimator) -> dict[str, Any]:
+    """What is stored as JSON, besides the state of what learns."""
+    model = estimator.model_
+    return {
+        "estimator": type(estimator).__name__,
+        "hibnn": __version__,
+        "parameters": parameters(estimator),
+        "encoder": estimator.encoder_.as_json() if hasattr(estimator, "encoder_") else None,
+        "target": getattr(estimator, "target_", None),
+        "feature_names": getattr(estimator, "feature_names_in_", np.array([])).tolist(),
+        "method": model.method,
+        "options": asdict(model.options),
+        "seed": model.learner.setting.seed,
+        "tasks": [asdict(task) for task in model.tasks],
+        "inference": {"kind": model.inference.kind, "options": asdict(model.inference.options)},
+        "notes": getattr(estimator, "notes_", None),
+        "counts": counts(estimator),
+    }
 
 
 def load_model(path: str | Path) -> ContinualClassifier | ContinualRegressor:
@@ -77,8 +82,8 @@ def load_model(path: str | Path) -> ContinualClassifier | ContinualRegressor:
 
 def _estimator(metadata: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> ContinualClassifier | ContinualRegressor:
     kind = KINDS[metadata["estimator"]]
-    estimator = kind(**metadata["parameters"])
-    model = read_model(metadata, tensors, regression=kind is ContinualRegressor)
+    estimator = kind(**known_parameters(metadata["parameters"]))
+    model = read_model(metadata, tensors, regression=kind is ContinualRegressor, device=find_device(estimator.device))
     estimator.n_features_in_ = len(model.inputs.mean)
     if metadata["encoder"] is not None:
         adopt_encoder(estimator, TableEncoder.from_json(metadata["encoder"]))
@@ -116,16 +121,33 @@ def check_facts(estimator: ContinualEstimator, model: Model) -> None:
     estimator._check_parameters()
 
 
-def read_model(metadata: Mapping[str, Any], tensors: Mapping[str, Tensor], regression: bool) -> Model:
+def known_parameters(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a file; a device that this machine lacks, and what `verbose` was once, are replaced."""
+    values = dict(stored)
+    if values.get("device") == "cuda" and not torch.cuda.is_available():
+        warnings.warn(
+            "the model was learned on a cuda device, which this machine has not: it goes on with the cpu.", stacklevel=4
+        )
+        values["device"] = "cpu"
+    if isinstance(values["verbose"], bool):
+        values["verbose"] = 0 if values["verbose"] else -1
+    return values
+
+
+def read_model(
+    metadata: Mapping[str, Any], tensors: Mapping[str, Tensor], regression: bool, device: torch.device
+) -> Model:
     """What was learned, from metadata and tensors."""
     options = find_method(metadata["method"]).options(**metadata["options"])
     inputs, targets = (
         Scaling(tensors[f"{name}.mean"].numpy(), tensors[f"{name}.scale"].numpy()) for name in ("inputs", "targets")
     )
     tasks = tuple(read_task(task) for task in metadata["tasks"])
-    setting = Setting(len(inputs.mean), Layout.MULTI, metadata["seed"], regression=regression)
+    setting = Setting(len(inputs.mean), Layout.MULTI, metadata["seed"], device, regression)
     told = metadata["inference"]
-    inference = TaskInference(told["kind"], setting, options=DensityOptions(**told["options"]))
+    inference = TaskInference(
+        told["kind"], replace(setting, device=torch.device("cpu")), options=DensityOptions(**told["options"])
+    )
     state = State(State(dict(tensors), {}).below(MODEL), metadata["model"])
     inference.restore(state)
     continual = ContinualModel(new_learner(metadata["method"], options, setting, state), inference, precise=True)
@@ -156,20 +178,10 @@ def read_file(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     return metadata, container.tensors | {name: container.tensors[other] for name, other in metadata["same"].items()}
 
 
-def check_version(path: Path, header: Mapping[str, Any]) -> None:
-    """Refuse a file of another kind, and a version that this one cannot read."""
-    version = header.get("version")
-    if header.get("format") != FORMAT or not isinstance(version, int):
-        raise UserError(f"{path} is no model of hibnn: give a file that `save` has written.")
-    if version > VERSION:
-        raise UserError(f"{path} has version {version} and this hibnn reads up to version {VERSION}: upgrade hibnn.")
-    if version < VERSION:
-        raise UserError(f"{path} is from before hibnn's first release and cannot be read any more: fit it again.")
-
-
 def parameters(estimator: ContinualEstimator) -> dict[str, Any]:
     """The estimator's parameters as JSON knows them; a generator is replaced by nothing, for the seed is stored."""
     values = {name: plain(value) for name, value in estimator.get_params(deep=False).items()}
+    values["verbose"] = int(values["verbose"])  # a bool is what earlier versions wrote, and meant otherwise
     if not isinstance(values["random_state"], int | None):
         values["random_state"] = None
     return values

@@ -65,7 +65,8 @@ class PredictionMode:
         size = max(1, ROWS_AT_ONCE // draws)
         for number, rows in enumerate(torch.from_numpy(x).split(size)):
             with torch.no_grad():
-                outputs = ensemble(learner.preprocess(rows.double()), heads)
+                found = ensemble(learner.preprocess(rows.double().to(learner.setting.device)), heads)
+                outputs = [values.cpu() for values in found]
             yield slice(number * size, number * size + len(rows)), outputs
 
     def classes(self, learner: Learner, x: np.ndarray, heads: Sequence[int]) -> list[Prediction]:
@@ -88,7 +89,7 @@ class PredictionMode:
         likelihoods = [cast(VaryingGaussian, learner.bayesian.noise[head]) for head in heads]
         for rows, outputs in self.outputs(learner, x, heads):
             for parts, values, likelihood in zip(whole, outputs, likelihoods, strict=True):
-                parts[:, rows] = torch.stack(likelihood.moments(values)).detach()
+                parts[:, rows] = torch.stack(likelihood.moments(values)).detach().cpu()
         return [GaussianPrediction(*parts) for parts in whole]
 
 

@@ -7,21 +7,22 @@ belong to the latest task. Without a name at prediction, all tasks' heads are mi
 learned only if the first task has a name, or if they are asked for (task_inference="density").
 """
 
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
-from sklearn.metrics import r2_score
 
 from hibnn.errors import UserError
 from hibnn.estimators.common import ContinualEstimator, next_name
+from hibnn.estimators.computing import threads
 from hibnn.estimators.inputs import read_examples
 from hibnn.estimators.model import Model, TaskName, TaskRecord
 from hibnn.estimators.scaling import Scaling, check_size
 from hibnn.estimators.weights import counted
-from hibnn.learners import find_method, methods
-from hibnn.tasks.mixture import GaussianMixture
+
+if TYPE_CHECKING:
+    from hibnn.tasks.mixture import GaussianMixture
 
 
 class RealUncertainty(NamedTuple):
@@ -72,10 +73,13 @@ class ContinualRegressor(RegressorMixin, ContinualEstimator):
         mixture = self.predict_mixture(X, task)
         return RealUncertainty(mixture.mean.numpy(), *(deviation.numpy() for deviation in mixture.deviations))
 
-    def predict_mixture(self, X: Any, task: TaskName | None) -> GaussianMixture:
+    def predict_mixture(self, X: Any, task: TaskName | None) -> "GaussianMixture":
         """Everything at once, as tensors: the mean, the parts of the variance, and probabilities of tasks."""
+        from hibnn.tasks.mixture import GaussianMixture
+
         x, model = self._inputs(X), self.model_
-        mixed = model.continual.predict_reals(x, self._head(task), self._mode.reals)
+        with threads(self.n_jobs):
+            mixed = model.continual.predict_reals(x, self._head(task), self._mode.reals)
         shift, scale = float(model.targets.mean[0]), float(model.targets.scale[0])
         return GaussianMixture(
             mixed.mean * scale + shift, mixed.epistemic * scale**2, mixed.aleatoric * scale**2, mixed.tasks
@@ -83,9 +87,13 @@ class ContinualRegressor(RegressorMixin, ContinualEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, task: TaskName | None = None) -> float:
         """The coefficient of determination."""
+        from sklearn.metrics import r2_score
+
         return float(r2_score(y, self.predict(X, task), sample_weight=sample_weight))
 
     def _check_parameters(self) -> None:
+        from hibnn.learners import find_method, methods
+
         super()._check_parameters()
         if not find_method(self.method).regression:
             able = ", ".join(name for name, method in methods().items() if method.regression)

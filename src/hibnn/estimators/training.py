@@ -13,6 +13,8 @@ from hibnn.coverage import spared_count
 from hibnn.estimators.drift import KEEPS, Change, Drift, FileScore, expectation, has_changed
 from hibnn.estimators.model import Model, TaskName, TaskRecord
 from hibnn.estimators.predictive import PredictionMode
+from hibnn.estimators.stopping import Stopping, train
+from hibnn.estimators.telling import BAR, tell_epoch, tell_experience
 from hibnn.learners.options import MethodOptions
 from hibnn.progress import Bar
 
@@ -21,8 +23,14 @@ ENOUGH_ROWS = 250
 MOST_SCORED, MOST_HELD_OUT = 10_000, 2_000
 """Rows of a file that are answered before it is learned, and rows that say how much of the past counts."""
 SMALLEST = 1e-12
-STEPS = 1200
-LONGEST, SHORTEST = 120, 4
+STEPS, LONGEST, SHORTEST = 1200, 120, 4
+"""Steps of an experience, most and fewest epochs, for methods whose epochs are fixed."""
+MOST_STEPS, MOST_EPOCHS = 400, 400
+"""The same for methods that stop early."""
+BATCH, LARGEST_BATCH, BATCHES = 160, 1024, 25
+"""Rows of a minibatch at least, where there are so many, and at most; between them, so many minibatches an epoch."""
+SMALLEST_BATCH, FEWEST_STEPS = 32, 150
+"""If the user wants few epochs, minibatches are smaller, for so many steps in all."""
 
 
 def learn_experience(
@@ -31,8 +39,9 @@ def learn_experience(
     task: TaskRecord,
     epochs: int | None,
     batch_size: int | None,
-    show: bool,
+    verbose: int = -1,
     drift: Drift = "off",
+    stopping: Stopping = Stopping(),  # noqa: B008 (it never changes)
 ) -> Model:
     """The model after one more experience of a task, new or known.
 
@@ -40,21 +49,21 @@ def learn_experience(
     held-out ones of them say how much of what was learned still counts.
     """
 
-    def learn(begun: Model, rows: Split, show: bool) -> Model:
-        return _learn(begun, rows, task, epochs, batch_size, show)
+    def learn(begun: Model, rows: Split, verbose: int) -> Model:
+        return _learn(begun, rows, task, epochs, batch_size, verbose, stopping)
 
     if drift == "off" or task.name not in model.head_of or not model.learner.can_temper:
-        return learn(replace(calibrated_ahead(model, split, task.name), change=None), split, show)
+        return learn(replace(calibrated_ahead(model, split, task.name), change=None), split, verbose)
     found, expected = score_file(model, split, task.name), expectation(task.scores)
     change = None
     if found is None:
-        return learn(replace(model, change=None), split, show)
+        return learn(replace(model, change=None), split, verbose)
     if expected is not None and has_changed(found, expected):
-        keep = how_much_counts(model, split, task.name, lambda begun, rows: learn(begun, rows, show=False))
+        keep = how_much_counts(model, split, task.name, lambda begun, rows: learn(begun, rows, verbose=-1))
         change = Change(found, expected, keep)
     task = task.scored(found, changed=change is not None and change.keep < 1)
     begun = calibrated_ahead(model, split, task.name) if change is None else model.tempered(task.name, change.keep)
-    return learn(replace(begun, change=change), split, show)
+    return learn(replace(begun, change=change), split, verbose)
 
 
 def how_much_counts(model: Model, split: Split, task: TaskName, learn: Callable[[Model, Split], Model]) -> float:
@@ -119,17 +128,24 @@ def answered(model: Model, split: Split, task: TaskName) -> tuple[NDArray[np.flo
 
 
 def _learn(
-    model: Model, split: Split, task: TaskRecord, epochs: int | None, batch_size: int | None, show: bool
+    model: Model,
+    split: Split,
+    task: TaskRecord,
+    epochs: int | None,
+    batch_size: int | None,
+    verbose: int,
+    stopping: Stopping,
 ) -> Model:
     """The model after one more experience, as it is."""
-    sensible = training_length(len(split))
-    length = {"epochs": epochs or sensible[0], "batch_size": batch_size or sensible[1]}
+    sensible = training_length(len(split), model.learner.can_stop, epochs)
+    length = {"epochs": sensible[0], "batch_size": batch_size or sensible[1]}
     options = with_length(model.options, length)
     continual, classes = model.continual.copy(model.method, options), len(task.classes) or 1
+    continual.learner.watched = stopping.early and continual.learner.can_stop
     densities = classes if continual.density_of else 0
     outputs = 2 if model.regression else classes
     labels = np.zeros(len(split), np.int64) if model.regression else split.y
-    with Bar(f"task {task.name}", lambda: continual.learner.epochs + densities, show=show) as bar:
+    with Bar(f"task {task.name}", lambda: continual.learner.epochs + densities, show=verbose >= BAR) as bar:
         continual.begin(
             LazySplit(split.x, np.arange(len(split)), labels, weights=split.weights),
             outputs,
@@ -138,16 +154,20 @@ def _learn(
             spare=len(split) >= ENOUGH_ROWS,
             on_class=lambda terms: bar.advance(),
         )
-        for number in range(continual.learner.epochs):
-            continual.epoch(number)
-            bar.advance()
-    continual.end(PredictionMode().reals if model.regression else PredictionMode().classes)
-    return replace(
-        model,
-        options=options,
-        continual=continual,
-        tasks=model.with_task(task.after(len(split))),
-    )
+        history = train(
+            continual, len(split), stopping.patience, lambda epoch: tell_epoch(bar, verbose, task.name, epoch)
+        )
+        continual.end(PredictionMode().reals if model.regression else PredictionMode().classes)
+        noted = [{"experience": continual.learner.experience + 1, "task": task.name, **epoch} for epoch in history]
+        learned = replace(
+            model,
+            options=options,
+            continual=continual,
+            tasks=model.with_task(task.after(len(split))),
+            history=tuple(noted),
+        )
+        tell_experience(bar, verbose, learned, task.name, len(split))
+    return learned
 
 
 def with_length(options: MethodOptions, length: Mapping[str, int]) -> MethodOptions:
@@ -155,11 +175,18 @@ def with_length(options: MethodOptions, length: Mapping[str, int]) -> MethodOpti
     return replace(options, **{name: value for name, value in length.items() if hasattr(options, name)})
 
 
-def training_length(rows: int) -> tuple[int, int]:
-    """Epochs and minibatch size for so many rows: about 1,200 steps, within 4 to 120 epochs.
+def training_length(rows: int, can_stop: bool = False, epochs: int | None = None) -> tuple[int, int]:
+    """Epochs and minibatch size for so many rows; `epochs` are what the user wants, if anything.
 
-    Small data get enough steps, large data few passes.
+    Where held-out rows say when to stop, there are 400 steps at most (more only if these are fewer than 4 epochs), of
+    minibatches that are all of about the same size; they are smaller where few epochs are wanted. Otherwise there are
+    about 1,200 steps, within 4 to 120 epochs: small data get enough steps, large data few passes.
     """
+    if can_stop:
+        batch_size = min(LARGEST_BATCH, max(BATCH, rows / BATCHES))
+        if epochs is not None:
+            batch_size = max(SMALLEST_BATCH, min(batch_size, rows * epochs / FEWEST_STEPS))
+        batches = max(1, round(rows / batch_size))
+        return epochs or min(MOST_EPOCHS, max(SHORTEST, round(MOST_STEPS / batches))), math.ceil(rows / batches)
     batch_size = 32 if rows < 4_000 else 128 if rows < 20_000 else 256
-    epochs = round(STEPS / math.ceil(rows / batch_size))
-    return min(LONGEST, max(SHORTEST, epochs)), batch_size
+    return epochs or min(LONGEST, max(SHORTEST, round(STEPS / math.ceil(rows / batch_size)))), batch_size

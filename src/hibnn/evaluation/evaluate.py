@@ -112,7 +112,7 @@ def evaluate_task(model: ContinualModel, benchmark: Benchmark, number: int, gran
     evaluation = replace(judge(answers.both), **judged)
     if model.inference is None or not joint:
         return evaluation
-    return replace(evaluation, outlier_scores=model.inference.outlier_scores(joint).numpy())
+    return replace(evaluation, outlier_scores=model.strangeness(split.x, joint).score.numpy())
 
 
 def _growing(prediction: Prediction, y: Tensor, number: int, sizes: Sequence[int]) -> TaskEvaluation:

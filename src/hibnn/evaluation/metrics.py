@@ -87,9 +87,16 @@ def average_incremental_accuracy(R: Float[np.ndarray, "T T"]) -> Metric:
 
     Rebuffi et al. 2017, who report it over the classes seen so far.
     """
-    R = _accuracy_matrix(R)
-    so_far = np.array([row[: i + 1].mean() for i, row in enumerate(R)])
-    return _mean(so_far, "a task that had been learned was not evaluated after every later one")
+    missing = "a task that had been learned was not evaluated after every later one"
+    return _mean(accuracies_so_far(R), missing)
+
+
+def accuracies_so_far(R: Float[np.ndarray, "T T"]) -> Float[np.ndarray, " T"]:
+    """The mean accuracy on the tasks learned so far, after each of them; NaN where one was not evaluated.
+
+    a_i = 1/(i+1) sum_{j<=i} R[i, j]
+    """
+    return np.array([row[: i + 1].mean() for i, row in enumerate(_accuracy_matrix(R))])
 
 
 def expected_calibration_error(

@@ -20,8 +20,7 @@ from torch import Tensor
 
 from hibnn.errors import UserError
 from hibnn.files.atomic import write_bytes
-
-ENTRY = "hibnn"
+from hibnn.files.raw import ENTRY
 
 
 class DamagedError(Exception):

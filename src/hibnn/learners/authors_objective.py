@@ -41,8 +41,8 @@ def authors_objective(
     assert isinstance(buffet, AuthorsMask)
     masks = buffet.masks(draws.averaged_masks, len(x), draws.temperature, generator)
     every_draw = [mask.repeat(draws.weights, 1) for mask in masks]  # draws of the weights share an example's mask
-    outputs = network(x, head, every_draw, generator, draws.weights)
-    divergences = {"kl_weights": network.kl_weights(head)} | mask_divergences(buffet, len(x), draws, generator)
+    outputs, kl_weights = network.forward_with_kl(x, head, every_draw, generator, draws.weights)
+    divergences = {"kl_weights": kl_weights} | mask_divergences(buffet, len(x), draws, generator)
     scale = kl_weight / examples
     return {"nll": likelihood.nll(outputs, y)} | {name: value * scale for name, value in divergences.items()}
 

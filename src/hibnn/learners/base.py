@@ -7,7 +7,7 @@ goes on exactly as the first would have.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -28,6 +28,8 @@ FLOAT = 4
 """Bytes of a number in single precision."""
 Measure = Literal["predictive", "expected", "mutual-information"]
 """Of the averaged prediction, of a draw on average, or the difference of the two."""
+Stream = Callable[[str | int], torch.Generator]
+"""Random numbers by the last part of their name."""
 
 
 @dataclass(frozen=True)
@@ -160,6 +162,10 @@ class Learner(ABC):
     """Whether its answers are its own; without, densities beside it answer alone."""
     supports_revisits = False
     """Whether more data of an earlier task can be learned under its head (`begin_experience` with a head)."""
+    can_stop = False
+    """Whether it holds rows out (`held_out_loss`) and ends an experience early when told to (`plateau`)."""
+    watched = False
+    """Whether whoever calls `epoch` asks for `held_out_loss` and tells it of a `plateau`."""
     can_temper = False
     """Whether what was learned of a task can be made to count less (`temper`)."""
     supports_weights = False
@@ -272,6 +278,16 @@ class Learner(ABC):
         """The expected number of neurons in use in each layer, or None where the width is fixed."""
         return None
 
+    def held_out_loss(self) -> float | None:
+        """The mean loss of the rows that it holds out of the current experience, at the means of its weights.
+
+        None where it holds none out.
+        """
+        return None
+
+    def plateau(self, number: int) -> None:  # noqa: B027 (nothing to do, unless `can_stop`)
+        """Told before epoch `number` that held-out rows gain no more: `epochs` may become fewer."""
+
     def learning_rates(self) -> list[float]:
         """The rates of the optimiser's groups as they stand, none where there is no optimiser."""
         return []
@@ -295,8 +311,22 @@ class Learner(ABC):
         """The last hidden layer for some inputs under a head, without chance; not every method has one for all."""
         raise UserError(f"{type(self).__name__} has no features to learn densities of: use densities of inputs.")
 
+    def predict_heads(self, x: np.ndarray | Tensor, heads: Sequence[int], stream: Stream) -> list[Prediction]:
+        """Predictions under each of some heads; `stream` is the random stream of a name, a head's number here."""
+        return [self.predict(x, head, stream(head)) for head in heads]
+
     def predict(self, x: np.ndarray | Tensor, head: int, generator: torch.Generator) -> Prediction:
         """Predictions under a head (ignored where there is only one), averaged over posterior draws."""
+        inputs = self.checked_inputs(x, head)
+        with torch.no_grad():
+            parts = [
+                self.predict_batch(rows.to(self.setting.device), head, generator)
+                for rows in inputs.split(PREDICTION_ROWS)
+            ]
+        return type(parts[0]).join(parts)
+
+    def checked_inputs(self, x: np.ndarray | Tensor, head: int) -> Float[Tensor, "rows inputs"]:
+        """Inputs in single precision, if they have the right size and there is such a head."""
         inputs = torch.as_tensor(x, dtype=torch.float32)
         if inputs.ndim != 2 or inputs.shape[1] != self.setting.inputs:
             raise UserError(
@@ -304,12 +334,7 @@ class Learner(ABC):
             )
         if not 0 <= head < len(self.head_sizes):
             raise UserError(f"there is no head {head} yet: {len(self.head_sizes)} tasks were learned.")
-        with torch.no_grad():
-            parts = [
-                self.predict_batch(rows.to(self.setting.device), head, generator)
-                for rows in inputs.split(PREDICTION_ROWS)
-            ]
-        return type(parts[0]).join(parts)
+        return inputs
 
 
 def entropy(probabilities: Tensor) -> Tensor:

@@ -21,10 +21,10 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from hibnn.errors import UserError
+from hibnn.learners.adam import Adam
 from hibnn.learners.base import Prediction, Setting, State
 from hibnn.learners.method import PURPLE, Card, Look, Method
 from hibnn.learners.network import NetworkLearner, NetworkOptions, check_option
-from hibnn.learners.optimisers import Adam
 from hibnn.learners.training import Means, minibatches
 from hibnn.nn.layers.linear import gaussian_start
 from hibnn.nn.layers.weight_masks import with_biases
@@ -137,9 +137,9 @@ class BSCL(NetworkLearner):
         layers = [*bayesian.hidden_layers(), *bayesian.heads_of(self.task)]
         weights = [parameter for layer in layers for parameter in (layer.mean, layer.log_variance)]
         if self.retraining:
-            return Adam(weights, lr=self.options.retraining_rate, fused=True)
+            return Adam(weights, lr=self.options.retraining_rate)
         masks = {"params": list(self.masked.masks.parameters()), "lr": self.options.mask_rate}
-        return Adam([{"params": weights, "lr": self.options.learning_rate}, masks], fused=True)
+        return Adam([{"params": weights, "lr": self.options.learning_rate}, masks])
 
     def epoch(self, number: int) -> dict[str, float]:
         if number == self.options.epochs:

@@ -26,6 +26,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, mse_loss, softshrink
 
 from hibnn.errors import UserError
+from hibnn.learners.adam import Adam
 from hibnn.learners.base import PREDICTION_ROWS, Prediction, Setting, State
 from hibnn.learners.den_options import DenOptions
 from hibnn.learners.den_sparsity import (
@@ -37,7 +38,6 @@ from hibnn.learners.den_sparsity import (
 )
 from hibnn.learners.method import OLIVE, Card, Look, Method, Variant
 from hibnn.learners.network import NetworkLearner
-from hibnn.learners.optimisers import Adam
 from hibnn.learners.training import Means, minibatches
 from hibnn.nn.layout import Layout
 from hibnn.nn.networks.expandable import ExpandableMLP, Layer, leading_block, logits
@@ -84,7 +84,7 @@ class Den(NetworkLearner):
 
     def new_optimiser(self) -> torch.optim.Optimizer:
         options = self.options
-        return Adam(self.trained(), lr=options.learning_rate, weight_decay=options.l2, fused=True)
+        return Adam(self.trained(), lr=options.learning_rate, weight_decay=options.l2)
 
     def epoch(self, number: int) -> dict[str, float]:
         position, within = divmod(number, self.options.epochs)

@@ -6,14 +6,16 @@ neurons suffice whose loss is within the tolerance of the best, or within one st
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
 from hibnn.learners.optimisers import LBFGS
+from hibnn.nn.layers.linear import BayesianLinear, WeightNoise
 from hibnn.nn.likelihoods import Likelihood
 from hibnn.nn.networks.bayesian import BayesianMLP
 
@@ -94,17 +96,43 @@ def held_out_curve(
 ) -> Curve:
     """The losses of rows without the last neurons of a layer; the first `fixed` always stay."""
     sizes = sizes_up_to(network.widths[layer] - fixed)
-    before = torch.Generator(x.device).manual_seed(seed)
+    before, after = torch.Generator(x.device).manual_seed(seed), torch.Generator(x.device)
     hidden = network.hidden(x, layer, before, DRAWS)
 
-    def loss(units: int) -> Tensor:
-        after = torch.Generator(x.device).manual_seed(seed + 1)  # the same noise for every size
+    def loss(outputs: Tensor) -> Tensor:
+        return math.log(DRAWS) - likelihood.log_density(outputs.unflatten(0, (DRAWS, len(x))), y).logsumexp(0)
+
+    def without(units: int) -> Tensor:
         kept = hidden.clone()
         kept[:, units:] = 0.0
-        outputs = network.outputs(kept, layer, head, after).unflatten(0, (DRAWS, len(x)))
-        return math.log(DRAWS) - likelihood.log_density(outputs, y).logsumexp(0)
+        return network.outputs(kept, layer, head, after.manual_seed(seed + 1))  # the same noise for every size
 
-    return Curve(sizes, torch.stack([loss(fixed + size) for size in sizes]), loss(0))
+    counts = [0, *(fixed + size for size in sizes)]
+    if layer == len(network.widths) - 1 and network.weight_noise is WeightNoise.EXAMPLE:
+        heads = (nested_outputs(above, hidden, counts, after) for above in network.heads_of(head))
+        after.manual_seed(seed + 1)
+        every = (torch.cat(parts, -1) for parts in zip(*heads, strict=True))
+    else:
+        every = (without(units) for units in counts)
+    constant, *losses = (loss(outputs) for outputs in every)
+    return Curve(sizes, torch.stack(losses), constant)
+
+
+def nested_outputs(
+    above: BayesianLinear, hidden: Float[Tensor, "rows units"], counts: Sequence[int], generator: torch.Generator
+) -> Iterator[Float[Tensor, "rows outputs"]]:
+    """The outputs of a layer that reads the first of some neurons, for each of these rising counts.
+
+    Means and variances are sums over neurons: each count adds those of its own, so that all of them together cost about
+    one product. The noise is the same for all.
+    """
+    variance, squares = above.log_variance.exp(), hidden.square()
+    noise = torch.randn(len(hidden), above.mean.shape[1], generator=generator, device=hidden.device)
+    location, spread = above.mean[-1].expand_as(noise), variance[-1].expand_as(noise)
+    for first, last in pairwise((0, *counts)):
+        location = torch.addmm(location, hidden[:, first:last], above.mean[first:last])
+        spread = torch.addmm(spread, squares[:, first:last], variance[first:last])
+        yield torch.addcmul(location, spread.sqrt(), noise)
 
 
 def refit_head(

@@ -15,7 +15,7 @@ METHOD = Method(
     NetworkOptions,
     Finetune,
     Card("the network", "the lower bound of every comparison"),
-    Look("None", GREY, ":", "1", "**"),
+    Look("finetune", GREY, ":", "1", "**"),
     prefers_single_head=True,
     bound=True,
 )

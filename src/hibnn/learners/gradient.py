@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from hibnn.learners.adam import Adam
 from hibnn.learners.base import Prediction, Setting
 from hibnn.learners.network import NetworkLearner, NetworkOptions
-from hibnn.learners.optimisers import Adam
 from hibnn.learners.training import Means, minibatches, pack_optimiser, unpack_optimiser
 from hibnn.nn.networks.mlp import MLP
 
@@ -31,7 +31,7 @@ class GradientLearner(NetworkLearner, ABC):
         return self.options.epochs
 
     def new_optimiser(self) -> torch.optim.Optimizer:
-        return Adam(self.network.parameters(), lr=self.options.learning_rate, fused=True)
+        return Adam(self.network.parameters(), lr=self.options.learning_rate)
 
     def preprocess(self, x: Tensor) -> Tensor:
         return (x - 0.1) / 0.2752 if self.normalises else x
@@ -68,7 +68,7 @@ class GradientLearner(NetworkLearner, ABC):
 
     def terms(self, rows: Tensor) -> dict[str, Tensor]:
         """The terms of the loss on a minibatch; they are summed."""
-        return {"nll": cross_entropy(self.mlp(self.x[rows], self.task), self.y[rows])}
+        return {"nll": cross_entropy(self.mlp(self.x.index_select(0, rows), self.task), self.y[rows])}
 
     def adjust_gradients(self) -> dict[str, Tensor]:
         """Change the gradients before a step (a penalty, a projection); returns terms to report."""

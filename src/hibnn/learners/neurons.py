@@ -1,5 +1,6 @@
 """Which neurons answer: what `SequentialBayes` asks before every pass, whether or not a buffet sizes its layers."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
@@ -41,6 +42,10 @@ class Neurons:
     def sticks(self, head: int) -> list[StickValues]:
         """The sticks from which a head's masks are drawn."""
         return []
+
+    def are_stamped(self, heads: Sequence[int]) -> bool:
+        """Whether some of the heads have sticks of their own."""
+        return False
 
     def expected_masks(self, head: int) -> list[Tensor] | None:
         """E[z] of each layer under a head, for masks as predictions draw them."""
@@ -90,6 +95,9 @@ class BuffetNeurons(Neurons):
     def sticks(self, head: int) -> list[StickValues]:
         """Those the head's task left, or those that stand."""
         return self.stamps.get(head) or self.buffet.values()
+
+    def are_stamped(self, heads: Sequence[int]) -> bool:
+        return any(head in self.stamps for head in heads)
 
     def expected_masks(self, head: int) -> list[Tensor]:
         return self.options.mask_form.expected(self.buffet, self.sticks(head))

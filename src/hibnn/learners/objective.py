@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from hibnn.nn.layers.ibp import NeuronMask
-from hibnn.nn.layers.masks import Relaxation, kl_masks, relaxed
+from hibnn.nn.layers.masks import Relaxation, kl_masks, relaxed, relaxed_masks
 from hibnn.nn.likelihoods import Likelihood
 from hibnn.nn.networks.bayesian import BayesianMLP
 
@@ -56,8 +56,8 @@ def negative_elbo(
     masks = None
     if network.buffet is not None:
         masks, terms = training_masks(network.buffet, len(x) * draws.weights, examples, draws, generator, kl_weight)
-    outputs = network(x, head, masks, generator, draws.weights)
-    return {"nll": likelihood.nll(outputs, y), "kl_weights": network.kl_weights(head) * scale} | terms
+    outputs, kl_weights = network.forward_with_kl(x, head, masks, generator, draws.weights)
+    return {"nll": likelihood.nll(outputs, y), "kl_weights": kl_weights * scale} | terms
 
 
 def training_masks(
@@ -81,10 +81,13 @@ def _relaxed_with_kl(
     odds: Sequence[Tensor], rows: int, draws: Draws, generator: torch.Generator
 ) -> tuple[list[Tensor], Tensor]:
     """Relaxed masks of every layer and their KL, summed over layers; zero at equal temperatures."""
-    masks, kls = [], [odds[0].new_zeros(())]
-    for location in map(draws.relaxation.location, odds):
+    locations = [draws.relaxation.location(layer) for layer in odds]
+    if draws.temperature == draws.prior_temperature:
+        masks = [relaxed_masks(location, rows, draws.temperature, generator) for location in locations]
+        return masks, odds[0].new_zeros(())
+    masks, kls = [], []
+    for location in locations:
         y, z = relaxed(location, rows, draws.temperature, generator)
         masks.append(z)
-        if draws.temperature != draws.prior_temperature:
-            kls.append(kl_masks(y, location, location, draws.temperature, draws.prior_temperature))
+        kls.append(kl_masks(y, location, location, draws.temperature, draws.prior_temperature))
     return masks, torch.stack(kls).sum()

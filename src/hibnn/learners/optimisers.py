@@ -24,12 +24,6 @@ class Uncompiled(torch.optim.Optimizer):
     load_state_dict = unwrapped(torch.optim.Optimizer.load_state_dict)
 
 
-class Adam(Uncompiled, torch.optim.Adam):
-    """Adam (Kingma and Ba 2015)."""
-
-    step = torch.no_grad()(unwrapped(torch.optim.Adam.step))
-
-
 class SGD(Uncompiled, torch.optim.SGD):
     """Stochastic gradient descent."""
 

@@ -10,23 +10,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any, cast
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
 from hibnn.benchmarks.base import Split
-from hibnn.learners.base import Prediction, Setting, State
+from hibnn.learners.adam import Adam
+from hibnn.learners.base import Prediction, Setting, State, Stream
 from hibnn.learners.bayes_options import BayesOptions, Plan
 from hibnn.learners.network import NetworkLearner
 from hibnn.learners.neurons import BuffetNeurons, Neurons
 from hibnn.learners.objective import negative_elbo
-from hibnn.learners.optimisers import Adam
 from hibnn.learners.training import Means, check_finite, minibatches
 from hibnn.nn.layers.ibp import NeuronMask
-from hibnn.nn.layers.linear import gaussian_start
+from hibnn.nn.layers.linear import WeightNoise, gaussian_start
 from hibnn.nn.layout import Layout
 from hibnn.nn.likelihoods import Categorical, Likelihood, VaryingGaussian, Weighted
 from hibnn.nn.networks.bayesian import BayesianMLP
+from hibnn.nn.networks.nested import head_outputs
 from hibnn.nn.networks.resizing import extend, take_shapes
 
 ROWS_AT_ONCE = 40_000
@@ -132,7 +134,7 @@ class SequentialBayes(NetworkLearner):
             groups.append({"params": list(noise), "lr": self.options.learning_rate})
         for group in groups:
             group["full_rate"] = group["lr"]
-        return Adam(groups, fused=True)
+        return Adam(groups)
 
     def temper(self, task: int, keep: float) -> None:
         """Power priors for the task's head, and for the layers below it where no other task reads them."""
@@ -180,8 +182,8 @@ class SequentialBayes(NetworkLearner):
         assert self.optimiser is not None
         terms = self.objective(
             self.bayesian,
-            self.x[rows],
-            self.y[rows],
+            self.x.index_select(0, rows),
+            self.y.index_select(0, rows),
             self.task,
             self.examples(),
             self.likelihood_of(rows),
@@ -196,11 +198,15 @@ class SequentialBayes(NetworkLearner):
         self.optimiser.zero_grad()
         total.backward()
         self.hold()
-        factor = self.plan.rate_factor(step, math.ceil(len(self.x) / self.batch_size))
+        factor = self.rate_factor(step, math.ceil(len(self.x) / self.batch_size))
         for group in self.optimiser.param_groups:
             group["lr"] = group["full_rate"] * factor
         self.optimiser.step()
         return terms
+
+    def rate_factor(self, step: int, steps_per_epoch: int) -> float:
+        """What learning rates are multiplied with at a step."""
+        return self.plan.rate_factor(step, steps_per_epoch)
 
     def examples(self) -> int:
         """How many rows are being learned."""
@@ -262,6 +268,35 @@ class SequentialBayes(NetworkLearner):
             logits = network(rows, own, masks, generator, draws)
             parts.append(Prediction.of_draws(logits.softmax(-1).unflatten(0, (draws, len(rows)))))
         return Prediction.join(parts)
+
+    def predict_heads(self, x: np.ndarray | Tensor, heads: Sequence[int], stream: Stream) -> list[Prediction]:
+        """Several heads answer from the same draws of the hidden layers, where they can."""
+        if len(heads) < 2 or not self.draws_heads_together(heads):
+            return super().predict_heads(x, heads, stream)
+        generator, draws = stream("heads"), self.options.prediction_draws
+        parts: list[list[Prediction]] = [[] for _ in heads]
+        with torch.no_grad():
+            for rows in self.checked_inputs(x, max(heads)).split(max(1, ROWS_AT_ONCE // draws)):
+                inputs = self.preprocess(rows.to(self.setting.device))
+                hidden = self.hidden_layers_of(inputs, heads, generator)
+                layers = [self.bayesian.every_head()[head] for head in heads]
+                for logits, answered in zip(head_outputs(layers, hidden, generator), parts, strict=True):
+                    answered.append(Prediction.of_draws(logits.softmax(-1).unflatten(0, (draws, len(rows)))))
+        return [Prediction.join(answered) for answered in parts]
+
+    def draws_heads_together(self, heads: Sequence[int]) -> bool:
+        """Whether one draw of the hidden layers can serve these heads."""
+        if self.setting.layout is not Layout.MULTI or self.neurons.are_stamped(heads) or not self.bayesian.body:
+            return False
+        options = self.options
+        local = options.prediction == "sample" and options.weight_noise is WeightNoise.EXAMPLE
+        return local and self.answers_alone
+
+    def hidden_layers_of(self, x: Tensor, heads: Sequence[int], generator: torch.Generator) -> list[Tensor]:
+        """The last hidden layer that each head reads, draw after draw as rows."""
+        draws = self.options.prediction_draws
+        masks = self.neurons.prediction_masks(len(x), draws, heads[0], generator)
+        return [self.bayesian.features(x, masks, generator, draws)] * len(heads)
 
     def features(self, x: Tensor, head: int) -> Tensor:
         """At the means of the weights and the expected masks."""

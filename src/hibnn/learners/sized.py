@@ -7,10 +7,11 @@ A task is offered K fresh neurons in each layer, and its epochs have three parts
               and the others are dropped; all of them, where a head on the neurons of earlier tasks does as well
     settle    the size stands, and the held-out rows are learned too
 
-A layer that keeps all it was offered is offered as many again. What a task keeps is always on, for later tasks too:
-their sticks begin behind it. With hard time stamps the weights that a task reads never change again, so its answers
-stay what they were; a task whose rows return goes on with the neurons that no other task reads. Masks depend on the
-task and never on the input.
+The parts have planned lengths. Where held-out rows are watched (the estimators do), each ends earlier if they gain no
+more. A layer that keeps all it was offered is offered as many again. What a task keeps is always on, for later tasks
+too: their sticks begin behind it. With hard time stamps the weights that a task reads never change again, so its
+answers stay what they were; a task whose rows return goes on with the neurons that no other task reads. Masks depend on
+the task and never on the input.
 """
 
 import math
@@ -20,10 +21,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from hibnn.benchmarks.base import Split
 from hibnn.errors import UserError
 from hibnn.learners.base import Setting, State
 from hibnn.learners.bayes_options import BuffetOptions
 from hibnn.learners.evidence import contributions, held_out_curve, is_near, known_losses, refit_head
+from hibnn.learners.schedule import Schedule
 from hibnn.learners.sequential_bayes import SequentialBayes
 from hibnn.learners.training import minibatches
 from hibnn.nn.layers.ibp import NeuronMask
@@ -31,12 +34,16 @@ from hibnn.nn.layers.mask_form import MaskForm
 from hibnn.nn.layers.stamps import Timestamps
 from hibnn.nn.layout import Layout
 from hibnn.nn.networks.bayesian import BayesianMLP
+from hibnn.nn.networks.nested import nested_features
 from hibnn.nn.networks.resizing import append_units, keep_units, take_shapes
 
+CHECK = 10
+"""Where held-out rows are watched, layers are cut every so many steps, or every epoch."""
 CUTS = 12
 """About so many cuts at most, however many epochs there are."""
-STEPS = 150
-"""Nothing is dropped before so many steps of the optimiser, where the epochs have as many."""
+STEPS, FEWER_STEPS = 150, 60
+"""Nothing is dropped before so many steps of the optimiser, where the epochs have as many; fewer if held-out rows are
+watched, whose learning rates are larger."""
 HELD_OUT, LEAST_HELD_OUT, MOST_HELD_OUT = 0.1, 100, 2000
 """A tenth of the rows is held out, but at least a hundred where that is no more than a third, and at most 2,000."""
 
@@ -45,8 +52,12 @@ class SizedBayes(SequentialBayes):
     """A network that begins without neurons; `units` are those that each head's task reads, layer by layer.
 
     `kept` are the neurons that stood before the current experience, `offered` the fresh ones that masks switch,
-    `explored` the epoch up to which they do, `best` the least held-out losses so far, `curves` the first of each layer.
+    `explored` the epoch up to which they do, `held` those that must not change, `stopped` the epoch from which on the
+    size stands because held-out rows had no more to gain (None before, and where nobody watches them), `best` the least
+    held-out losses so far, `curves` the first of each layer.
     """
+
+    can_stop = True
 
     def __init__(self, options: BuffetOptions, setting: Setting) -> None:
         super().__init__(options, setting)
@@ -61,6 +72,8 @@ class SizedBayes(SequentialBayes):
         self.offered, self.explored = list[int](), 0
         self.best: Tensor | None = None
         self.curves: dict[int, Tensor] = {}
+        self.rows_learned, self.held = 0, list[int]()
+        self.stopped: int | None = None
 
     def first_neurons(self) -> tuple[Sequence[int], NeuronMask | None]:
         return [0] * len(self.options.widths), None
@@ -68,16 +81,54 @@ class SizedBayes(SequentialBayes):
     @property
     def exploration(self) -> int:
         """How many epochs explore: a quarter, more where steps are few."""
-        epochs, steps = self.plan.epochs, math.ceil(len(self.x) / self.batch_size)
-        return max(1, round(epochs / 4), min(math.ceil(STEPS / steps), round(2 * epochs / 3)))
+        epochs, least = self.plan.epochs, FEWER_STEPS if self.watched else STEPS
+        return max(1, round(epochs / 4), min(math.ceil(least / self.steps), round(2 * epochs / 3)))
+
+    @property
+    def steps(self) -> int:
+        """Of the optimiser in an epoch."""
+        return math.ceil(len(self.x) / self.batch_size)
+
+    def plateau(self, number: int) -> None:
+        """The next part begins with this epoch: the cuts, or else the end."""
+        if number < self.explored:
+            self.explored = number
+        elif self.bayesian.buffet is None and number + settling(number) < self.plan.epochs:
+            self.stopped = self.stopped or number
+
+    @property
+    def epochs(self) -> int:
+        return self.plan.epochs if self.stopped is None else self.stopped + settling(self.stopped)
+
+    def rate_factor(self, step: int, steps_per_epoch: int) -> float:
+        """As planned; from a plateau on a cosine to 5 % of what it was there."""
+        if self.stopped is None:
+            return super().rate_factor(step, steps_per_epoch)
+        first = (self.stopped - self.plan.likelihood_epochs) * steps_per_epoch
+        falling = Schedule.COSINE.factor(step - first, settling(self.stopped) * steps_per_epoch)
+        return falling * super().rate_factor(first, steps_per_epoch)
+
+    @torch.no_grad()
+    def held_out_loss(self) -> float:
+        rows, masks = self.held_out(), None
+        if self.bayesian.buffet is not None:
+            masks = [mean.expand(len(rows), -1) for mean in self.sized.mask_form.expected(self.bayesian.buffet)]
+        outputs = self.bayesian(self.x[rows], self.task, masks, None)
+        return -float(self.likelihood_of(rows).log_density(outputs[None], self.y[rows]).mean())
 
     @property
     def settled(self) -> int:
         """The epoch from which on the size stands."""
+        if self.stopped is not None:
+            return self.stopped
         return max(self.exploration, self.plan.epochs - max(1, round(self.plan.epochs / 5)))
 
+    def attach(self, split: Split, task: int) -> None:
+        super().attach(split, task)
+        self.rows_learned, self.held = len(self.learned(0)), self.held_units(task)
+
     def prepare(self) -> None:
-        self.kept, self.best, self.curves = self.bayesian.widths, None, {}
+        self.kept, self.best, self.curves, self.stopped = self.bayesian.widths, None, {}, None
         self.offer([True] * len(self.kept), 0)
         super().prepare()
         if self.experiences.count(self.task) == 1 or self.forgot(self.task):
@@ -131,6 +182,8 @@ class SizedBayes(SequentialBayes):
 
     def is_due(self, number: int) -> bool:
         """Whether an epoch begins with a cut: all of them where they are few."""
+        if self.watched:
+            return (number - self.explored) % math.ceil(CHECK / self.steps) == 0
         return (number - self.explored) % math.ceil((self.settled - self.exploration) / CUTS) == 0
 
     def end(self) -> None:
@@ -152,7 +205,9 @@ class SizedBayes(SequentialBayes):
             self.cut_layer(layer, rows, last=number >= self.settled)
         fresh = [width - kept for width, kept in zip(network.widths, self.kept, strict=True)]
         full = [0 < given <= left for given, left in zip(offered, fresh, strict=False)]
-        if any(full) and number + self.exploration <= self.settled:
+        # those who watch see when fresh neurons have learned, and less time may do
+        time = self.exploration // 2 if self.watched else self.exploration
+        if any(full) and number + time <= self.settled:
             self.kept = network.widths
             self.offer(full, number)
             self.optimiser = self.new_optimiser()
@@ -198,8 +253,14 @@ class SizedBayes(SequentialBayes):
             return
         learned = self.learned(0)
         means = refit_head(network, self.x[learned], self.y[learned], head, self.likelihood_of(learned), self.kept)
-        losses = known_losses(network, self.x[rows], self.y[rows], head, self.likelihood_of(rows), self.kept, means)
-        if is_near(losses, self.best, len(self.kept) * self.sized.size_tolerance):
+        likelihood = self.likelihood_of(rows)
+        losses = known_losses(network, self.x[rows], self.y[rows], head, likelihood, self.kept, means)
+        best = self.best
+        if self.watched:  # few cuts, so that much may have been learned since the last
+            own = network.heads_of(head)[0].mean.detach()
+            now = known_losses(network, self.x[rows], self.y[rows], head, likelihood, network.widths, own)
+            best = min(best, now, key=lambda losses: float(losses.mean()))
+        if is_near(losses, best, len(self.kept) * self.sized.size_tolerance):
             keep_units(network, [torch.arange(kept, device=rows.device) for kept in self.kept], self.optimiser)
             network.heads_of(head)[0].mean.data = means
 
@@ -221,7 +282,7 @@ class SizedBayes(SequentialBayes):
         rows = self.learned(number)
         order = self.setting.generator("order", self.experience, number)
         start = max(0, number - self.plan.likelihood_epochs) * math.ceil(len(self.x) / self.batch_size)
-        self.rows_learned = len(rows)
+        self.rows_learned, self.held = len(rows), self.held_units(self.task)
         batches = (rows[part] for part in minibatches(len(rows), self.batch_size, order))
         return enumerate(batches, start)
 
@@ -229,8 +290,10 @@ class SizedBayes(SequentialBayes):
         return self.rows_learned
 
     def hold(self) -> None:
+        if not any(self.held):
+            return
         inputs = self.setting.inputs
-        for layer, above in zip(self.bayesian.hidden_layers(), self.held_units(self.task), strict=True):
+        for layer, above in zip(self.bayesian.hidden_layers(), self.held, strict=True):
             for gradient in (layer.mean.grad, layer.log_variance.grad):
                 if gradient is not None and above:  # Adam's moments of a weight without gradient are zero: it stays
                     gradient[:inputs, :above] = 0.0
@@ -256,6 +319,13 @@ class SizedBayes(SequentialBayes):
         if network.buffet is not None and head == self.task:
             take_masks_off(part, self.sized.mask_form, network.buffet)
         return part, 0
+
+    def draws_heads_together(self, heads: Sequence[int]) -> bool:
+        return super().draws_heads_together(heads) and not self.offered
+
+    def hidden_layers_of(self, x: Tensor, heads: Sequence[int], generator: torch.Generator) -> list[Tensor]:
+        units = [tuple(self.units.get(head, self.bayesian.widths)) for head in heads]
+        return nested_features(self.bayesian, x, units, generator, self.options.prediction_draws)
 
     def take_shapes(self, tensors: Mapping[str, Tensor]) -> None:
         if self.offered:
@@ -291,6 +361,11 @@ class SizedBayes(SequentialBayes):
             return [float(width) for width in widths]
         means = self.sized.mask_form.expected(self.bayesian.buffet)
         return [float(width - len(layer) + layer.sum()) for width, layer in zip(widths, means, strict=True)]
+
+
+def settling(epochs: int) -> int:
+    """How many epochs follow those before a plateau: a quarter of them, a fifth of all."""
+    return max(1, round(epochs / 4))
 
 
 @torch.no_grad()

@@ -14,10 +14,10 @@ from torch import Tensor
 from torch.func import functional_call
 from torch.nn.functional import cross_entropy
 
+from hibnn.learners.adam import Adam
 from hibnn.learners.base import Prediction, Setting
 from hibnn.learners.method import GREEN, Card, Look, Method
 from hibnn.learners.network import NetworkLearner, NetworkOptions, check_option
-from hibnn.learners.optimisers import Adam
 from hibnn.learners.schedule import Schedule
 from hibnn.learners.training import Means, minibatches
 from hibnn.nn.layers.dropout import kept, kl_dropout, pruned_mean
@@ -84,7 +84,7 @@ class SVD(NetworkLearner):
     def new_optimiser(self) -> torch.optim.Optimizer:
         means = {"params": [layer.mean for layer in self.trained()], "lr": self.options.learning_rate}
         variances = {"params": [layer.log_variance for layer in self.trained()], "lr": self.options.variance_rate}
-        return Adam([means, variances], fused=True)
+        return Adam([means, variances])
 
     def epoch(self, number: int) -> dict[str, float]:
         past = number - self.options.likelihood_epochs

@@ -33,6 +33,11 @@ def bounds() -> list[str]:
     return [name for name, method in methods().items() if method.bound]
 
 
+def lower_bound() -> str:
+    """The bound from below: what a network reaches that does nothing against forgetting."""
+    return bounds()[0]
+
+
 def has_chosen_width(method: str) -> bool:
     """Whether somebody must choose the width of a method, so that the paper prints the median over several."""
     return method in methods() and methods()[method].chosen_width

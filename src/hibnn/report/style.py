@@ -74,10 +74,15 @@ def format_of(path: Path) -> str:
     return kind
 
 
-def save_figure(figure: Figure, path: Path) -> None:
-    """Write a figure as PNG, SVG or PDF, as its name ends; the same figure gives the same file."""
+def save_figure(figure: Figure, path: Path, description: str = "") -> None:
+    """Write a figure as PNG, SVG or PDF, as its name ends; the same figure gives the same file.
+
+    `description` is kept within the file: what the figure was made of.
+    """
     kind = format_of(path)
-    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
+    undated: dict[str, dict[str, str | None]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    said = {"Subject" if kind == "pdf" else "Description": description} if description else {}
+    metadata = undated.get(kind, {}) | said
     with atomic_write(path) as temporary, mpl.rc_context():
         mpl.rcParams.update(RULES)
         figure.savefig(temporary, dpi=200, format=kind, metadata=metadata)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hibnn.neurons import neurons_by_task
 from hibnn.report.tables.published import published
 from hibnn.reproduce.cells import AnyCell, Book, Cell, Widths
 from hibnn.reproduce.tables import (
@@ -287,10 +288,8 @@ def _spread_by_seed(cell: Widths) -> dict[int, float]:
 
 def _neurons(cell: Cell, place: int) -> dict[int, float]:
     """Neurons of all layers after the first or the last task, of each seed."""
-    units: dict[int, Sequence[list[float] | None]] = {
-        run.seed: run.result.get("active_units_per_task") or [None] for run in cell.records
-    }
-    return {seed: sum(layers) for seed, tasks in units.items() if (layers := tasks[place]) is not None}
+    counted = {run.seed: neurons_by_task(run.result, {}) for run in cell.records}
+    return {seed: neurons[place] for seed, neurons in counted.items() if neurons is not None}
 
 
 def _unevenness(cell: AnyCell) -> dict[int, float]:

@@ -108,7 +108,12 @@ class Experiment(EvaluationProtocol):
     def density_options(self) -> DensityOptions:
         """The bounds of the densities."""
         return DensityOptions(
-            self.density_components, self.density_rank, self.density_power, self.density_standardise, self.density_of
+            components=self.density_components,
+            rank=self.density_rank,
+            power=self.density_power,
+            standardise=self.density_standardise,
+            of=self.density_of,
+            bytes=self.density_bytes,
         )
 
     def as_json(self) -> dict[str, Any]:

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from hibnn.evaluation.significance import mean_and_error
+from hibnn.neurons import chosen_widths
 from hibnn.runs.record import RunRecord, finite
 from hibnn.runs.setting import flat, plain
 from hibnn.runs.status import Status
 
 WAY = ("scenario", "granularity", "task_inference", "score")
 """The fields in which a read-out may differ from its run."""
-DEEPEST = 1000
-"""Networks of more layers are not believed."""
 
 
 @dataclass(frozen=True)
@@ -77,12 +76,7 @@ class Group:
     @property
     def widths(self) -> tuple[int, ...]:
         """Of the hidden layers, as they were asked for; empty where the options do not say."""
-        options = self.config["options"]
-        depth = options.get("depth")
-        layers = depth if isinstance(depth, int) and depth <= DEEPEST else 0
-        widths = options.get("hidden") or [options.get("width")] * layers
-        good = isinstance(widths, list) and all(isinstance(width, int) for width in widths)
-        return tuple(widths) if good else ()
+        return chosen_widths(self.config["options"])
 
     @property
     def records(self) -> list[RunRecord]:

@@ -81,6 +81,6 @@ def ood_auroc_of(
         return Undefined("no out-of-distribution data set was named (--ood)")
     if model.inference is not None and model.inference.has_density:
         known = np.concatenate([task.outlier_scores for task in last if task.outlier_scores is not None])
-        return metrics.ood_auroc(known, model.inference.outlier_scores(model.joint(ood)).numpy())
+        return metrics.ood_auroc(known, model.strangeness(ood, model.joint(ood)).score.numpy())
     pairs = zip(last, others, strict=True)
     return float(np.mean([metrics.ood_auroc(own.entropy, other.entropy.cpu().numpy()) for own, other in pairs]))

@@ -27,11 +27,14 @@ class EvaluationProtocol:
     mixing: Mixing = "soft"
     """soft: all heads answer, weighted by calibrated probabilities of their tasks; hard: the likeliest task's head"""
     density_components: int = DensityOptions.components
-    """at most so many Gaussians a class; 1: a single one, exact in any experiences"""
+    """at most so many components a class; 1: a single Gaussian, exact in any experiences"""
     density_rank: int = DensityOptions.rank
-    """at most so many factors each"""
-    density_power: float = DensityOptions.power
-    """a density sees every input raised to this power; 4 suits bright signs on a noisy ground"""
+    """at most so many factors each, where inputs are many"""
+    density_bytes: str | None = None
+    """at most so many bytes for all densities together, such as 2MB or 500kB"""
+    density_power: float | None = DensityOptions.power
+    """a density sees every input raised to this power; unless given, the one that best tells the first task's classes
+    apart: more than 1 suits bright signs on a varied ground"""
     density_standardise: bool = DensityOptions.standardise
     """whether every example is brought to mean 0 and deviation 1 before its density, as suits images;
     --no-density-standardise leaves it as it is"""

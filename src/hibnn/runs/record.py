@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hibnn.files.reading import parse_json, read_bounded, read_object
+from hibnn.neurons import neurons_by_task
 from hibnn.runs.lock import is_still
 from hibnn.runs.setting import plain, setting_of, words
 from hibnn.runs.status import Status
@@ -114,14 +115,14 @@ class RunRecord:
         apart = ("options", "hibnn", "experiment", "run", "status", "reason")
         fields = self.config | self.config.get("options", {}) | self.config
         numbers = self.result or {}
-        units = numbers.get("active_units")
+        neurons = neurons_by_task(numbers, self.config.get("options", {}))
         return {
             "status": str(self.status),
             "reason": self.reason or None,
             **dict.fromkeys(IDENTITY),
             **{name: plain(value) for name, value in fields.items() if name not in apart},
             **{name: finite(numbers.get(name)) for name in METRICS},
-            "active_units": finite(sum(units)) if units else None,
+            "active_units": finite(neurons[-1]) if neurons else None,
             "changed": words(self.changed),
             "setting": self.setting,
         }

@@ -16,9 +16,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from hibnn.tasks.density.density import Density, DensityOptions
-from hibnn.tasks.density.gaussian import LowRankGaussian
-from hibnn.tasks.density.mixture import Mixture
+from hibnn.tasks.density.density import Density
+from hibnn.tasks.density.drawing import draw_density
+from hibnn.tasks.density.transform import Transform, raised
 from hibnn.tasks.pooling import NETWORK, log_odds
 
 ROWS = 60
@@ -60,10 +60,10 @@ class Fresh:
 
 
 def scales_of(
-    x: Float[Tensor, "rows inputs"], labels: Int[Tensor, " rows"], count: int, options: DensityOptions
+    x: Float[Tensor, "rows inputs"], labels: Int[Tensor, " rows"], count: int, transform: Transform
 ) -> Float[Tensor, "labels 2"]:
     """Over the examples of each class, the mean of their mean and deviation; zeros for a class without examples."""
-    powers = raised(x, options.power)
+    powers = raised(x, transform.power)
     both = torch.stack([powers.mean(-1), powers.std(-1, correction=0)], 1)
     own = [both[labels == label] for label in range(count)]
     return torch.stack([pair.mean(0) if len(pair) else torch.zeros(2) for pair in own])
@@ -79,41 +79,18 @@ def drift_losses(
 
 
 def draw_rows(
-    densities: list[Density], scales: Float[Tensor, "labels 2"], options: DensityOptions, generator: torch.Generator
+    densities: list[Density], scales: Float[Tensor, "labels 2"], transform: Transform, generator: torch.Generator
 ) -> Drawn | None:
-    """Rows of every class that has a density; None for densities of features, from which no input can be drawn."""
-    if options.of != "inputs":
-        return None
+    """Rows of every class that has a density of inputs."""
     rows, labels = [], []
     for label, density in enumerate(densities):
         if density.mixture is not None:
-            rows.append(as_inputs(draw_mixture(density.mixture, ROWS, generator), scales[label], options))
+            rows.append(as_inputs(draw_density(density, ROWS, generator), scales[label], transform))
             labels.append(torch.full((ROWS,), label))
     return Drawn(torch.cat(rows), torch.cat(labels)) if rows else None
 
 
-def as_inputs(seen: Float[Tensor, "rows inputs"], scale: Float[Tensor, " 2"], options: DensityOptions) -> Tensor:
+def as_inputs(seen: Float[Tensor, "rows inputs"], scale: Float[Tensor, " 2"], transform: Transform) -> Tensor:
     """Inputs that a density would see so, with the usual mean and deviation where it does not see an example's own."""
-    powers = scale[0] + scale[1] * seen if options.standardise else seen
-    return raised(powers, 1 / options.power)
-
-
-def raised(x: Tensor, power: float) -> Tensor:
-    """Powers that keep their signs."""
-    return x if power == 1 else x.sign() * x.abs() ** power
-
-
-def draw_mixture(mixture: Mixture, count: int, generator: torch.Generator) -> Float[Tensor, "rows inputs"]:
-    """Rows of a mixture, in the order of its components."""
-    chosen = torch.multinomial(mixture.counts, count, replacement=True, generator=generator)
-    numbers = torch.bincount(chosen, minlength=len(mixture.components)).tolist()
-    pairs = zip(mixture.components, numbers, strict=True)
-    return torch.cat([draw_gaussian(gaussian, number, generator) for gaussian, number in pairs])
-
-
-def draw_gaussian(gaussian: LowRankGaussian, count: int, generator: torch.Generator) -> Float[Tensor, "rows inputs"]:
-    """mean + V sqrt(variances) z + (I - V V^T) sqrt(noise) e."""
-    e = torch.randn(count, len(gaussian.mean), generator=generator) * gaussian.noise.sqrt()
-    z = torch.randn(count, gaussian.rank, generator=generator) * gaussian.variances.sqrt()
-    outside = e - (e @ gaussian.directions) @ gaussian.directions.T
-    return gaussian.mean + z @ gaussian.directions.T + outside
+    powers = scale[0] + scale[1] * seen if transform.standardise else seen
+    return transform.inverted(powers)

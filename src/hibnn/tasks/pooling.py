@@ -20,8 +20,7 @@ odds count as they are (u = 1).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float
@@ -35,11 +34,12 @@ SMALLEST = 1e-12
 
 @dataclass(frozen=True)
 class Exponents:
-    """u of every task, v, and the sum of losses that held-out rows have under them."""
+    """u of every task, v, the sum of losses that held-out rows have under them, and the probability of a surprise."""
 
     network: tuple[float, ...]
     density: float
     loss: float = 0.0
+    surprise: float = 0.0
 
     @property
     def network_alone(self) -> bool:
@@ -73,7 +73,7 @@ class Pooling:
         added = torch.stack([losses, from_density, from_network]).sum(-1)
         return Pooling(self.sums + added, count)
 
-    @cached_property
+    @property
     def surprise(self) -> float:
         """The probability of a row unlike all that were held out."""
         return float(1 / (self.count + 1))
@@ -81,7 +81,7 @@ class Pooling:
     def density_alone(self) -> Exponents:
         """The best v without the network."""
         place = int(self.sums[0, 0].argmin())
-        return Exponents((), float(DENSITY[place]), float(self.sums[0, 0, place]))
+        return Exponents((), float(DENSITY[place]), float(self.sums[0, 0, place]), self.surprise)
 
     def exponents(self, drifts: Float[Tensor, "tasks network"]) -> Exponents:
         """The best u of every task and v, or the better one alone unless the gain exceeds its standard error.
@@ -90,7 +90,7 @@ class Pooling:
         """
         count, density = len(drifts), self.density_alone()
         if not self.sums[1].any():
-            return Exponents((1.0,) * count, density.density, density.loss)
+            return replace(density, network=(1.0,) * count)
         losses = self.sums[0] + self.count * drifts[..., None]
         total = losses.amin(1).mean(0)
         v = int(total.argmin())
@@ -99,11 +99,11 @@ class Pooling:
         reference, alone = (1, density.loss) if density.loss <= network else (2, network)
         if alone - float(total[v]) <= float(self.sums[reference][u, v].mean().sqrt()):
             u, v = (0.0, density.density) if reference == 1 else (1.0, 0.0)
-            return Exponents((u,) * count, v, alone)
+            return Exponents((u,) * count, v, alone, self.surprise)
         if reference == 1:  # a task whose network was forgotten is left to the density
             gains = losses[:, 0, v] - losses[:, :, v].amin(1)
             u = torch.where(gains > self.sums[1][u, v].sqrt(), u, 0)
-        return Exponents(tuple(NETWORK[u].tolist()), float(DENSITY[v]), float(total[v]))
+        return Exponents(tuple(NETWORK[u].tolist()), float(DENSITY[v]), float(total[v]), self.surprise)
 
 
 def log_odds(probabilities: Float[Tensor, "rows labels"]) -> Float[Tensor, "rows labels"]:

@@ -12,11 +12,12 @@ experience has been learned. `hibnn.continual` puts learner and inference togeth
 
 import copy
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Literal, TypeVar, cast, get_args
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
 from hibnn.benchmarks.base import LazySplit, Split
@@ -25,7 +26,6 @@ from hibnn.errors import UserError, unknown
 from hibnn.learners.base import GaussianPrediction, Learner, Measure, Prediction, Setting, State
 from hibnn.tasks.density.density import DensityOptions
 from hibnn.tasks.forgetting import Drawn, Fresh, draw_rows, drift_losses, scales_of
-from hibnn.tasks.outliers import is_ood, outlier_score
 from hibnn.tasks.pooling import ALONE, NETWORK, Exponents, Pooling, log_odds, with_surprise
 from hibnn.tasks.task_densities import TaskDensities
 from hibnn.tasks.temperature import Temperature
@@ -70,13 +70,15 @@ class TaskInference:
         """how network and densities share the labels of a task that is told, and the classes of all tasks"""
         self.fresh: list[Fresh] = []
         """how well the network answers what the densities of each task draw, then and now"""
+        self.chosen: dict[tuple[int, ...], Exponents] = {}
+        """exponents by the tasks that are asked, until something is learned; an exported graph needs them ready"""
         self.densities = TaskDensities(self.options, setting)
         """empty unless tasks are told by density"""
 
     def copy(self) -> "TaskInference":
         """Another one that knows the same and goes its own way."""
         made = copy.copy(self)
-        made.densities, made.fresh = self.densities.copy(), list(self.fresh)
+        made.densities, made.fresh, made.chosen = self.densities.copy(), list(self.fresh), {}
         return made
 
     @property
@@ -95,6 +97,7 @@ class TaskInference:
 
         The network's labels are judged only if it did without these rows (`spared`).
         """
+        self.chosen = {}
         evidence = self.network_evidence(predictions)
         if len(evidence) > 1:
             self.temperature = self.temperature.update(evidence, task)
@@ -109,17 +112,20 @@ class TaskInference:
 
     def begin_drift(self, x: Tensor, labels: Tensor, task: int) -> None:
         """Take note of what examples of a task are like, new or returned; its drift counts from now."""
-        fresh = Fresh.of(scales_of(x, labels, len(self.densities.tasks[task]), self.options))
-        self.fresh[task : task + 1] = [fresh]
+        fresh = Fresh.of(scales_of(x, labels, len(self.densities.tasks[task]), self.densities.transform))
+        self.fresh[task : task + 1], self.chosen = [fresh], {}
 
     def draw_rows(self, task: int) -> Drawn | None:
         """Inputs like those of a task, the same whenever they are drawn."""
+        if self.options.of != "inputs":  # no input can be drawn from densities of features
+            return None
         generator = self.setting.generator("drift", task)
-        return draw_rows(self.densities.tasks[task], self.fresh[task].scales, self.options, generator)
+        return draw_rows(self.densities.tasks[task], self.fresh[task].scales, self.densities.transform, generator)
 
     def note_drift(self, prediction: Prediction, labels: Tensor, task: int) -> None:
         """Compare what the network says of drawn rows with what it said when the task was new."""
         self.fresh[task] = self.fresh[task].measured(drift_losses(prediction.probabilities, labels))
+        self.chosen = {}
 
     def joint(
         self, x: Float[Tensor, "rows inputs"], tasks: Sequence[int] | None = None, learner: Learner | None = None
@@ -132,7 +138,12 @@ class TaskInference:
         return self.has_density and not self.exponents(tasks).network_alone
 
     def exponents(self, tasks: Sequence[int]) -> Exponents:
-        """How far the network of each task, and densities, are trusted when these tasks are asked."""
+        """How far the network of each task, and densities, are trusted when these tasks are asked; computed once."""
+        if tuple(tasks) not in self.chosen:
+            self.chosen[tuple(tasks)] = self._exponents(tasks)
+        return self.chosen[tuple(tasks)]
+
+    def _exponents(self, tasks: Sequence[int]) -> Exponents:
         known = [self.fresh[task].drift if task < len(self.fresh) else torch.zeros_like(NETWORK) for task in tasks]
         drifts = torch.stack(known)
         if len(tasks) == 1:
@@ -176,7 +187,7 @@ class TaskInference:
     ) -> tuple[Float[Tensor, "tasks rows"], list[P]]:
         """As if there were no network: p(y, t | x) ~ (n_y p(x | y, t))^v."""
         pooling = self.untold if len(joint) > 1 else self.told
-        exponents = Exponents((0.0,) * len(joint), pooling.density_alone().density)
+        exponents = replace(pooling.density_alone(), network=(0.0,) * len(joint))
         return self.pooled(predictions, joint, exponents, share)
 
     def pooled(
@@ -190,7 +201,7 @@ class TaskInference:
         tasks = self.task_probabilities(share(torch.stack([own.logsumexp(1) for own in scores])))
         within = [own.softmax(-1) for own in scores]
         if self.mixing == "soft" and isinstance(predictions[0], Prediction):
-            tasks, within = with_surprise(tasks, within, (self.untold if len(joint) > 1 else self.told).surprise)
+            tasks, within = with_surprise(tasks, within, exponents.surprise)
         parts = zip(predictions, within, exponents.network, strict=True)
         return tasks, [prediction.pooled(own, asked=u > 0) for prediction, own, u in parts]
 
@@ -205,12 +216,8 @@ class TaskInference:
             return torch.nn.functional.one_hot(evidence.argmax(0), len(evidence)).T.double()
         return evidence.double().softmax(0)
 
-    def outlier_scores(self, joint: Sequence[Tensor]) -> Float[Tensor, " rows"]:
-        """How strange every row is, given what `joint` says of it under all tasks; see `hibnn.tasks.outliers`."""
-        return outlier_score(*self.densities.most_probable(joint), self.densities.levels)
-
-    def is_ood(self, joint: Sequence[Tensor], rate: float) -> Bool[Tensor, " rows"]:
-        """Which rows are out of distribution when a stated share of own rows may be called so."""
+    def check_ood(self, rate: float) -> None:
+        """Refuse to look for out-of-distribution rows where nothing can, or at a rate that is none."""
         if not self.has_density:
             raise UserError(
                 "only a density can say that an input is out of distribution: infer tasks by density "
@@ -218,7 +225,6 @@ class TaskInference:
             )
         if not 0 < rate < 1:
             raise UserError(f"the share of own inputs that may be refused lies between 0 and 1, not at {rate}.")
-        return is_ood(*self.densities.most_probable(joint), self.densities.levels, rate)
 
     def parameter_count(self) -> int:
         """How many numbers are stored."""
@@ -246,6 +252,7 @@ class TaskInference:
         self.told, self.untold = (Pooling(**whole.below(f"pooling.{name}.")) for name in ("told", "untold"))
         self.fresh = [Fresh(**whole.below(f"fresh.{task}.")) for task in range(metadata["fresh"])]
         self.densities.restore(whole, metadata["densities"])
+        self.chosen = {}
 
 
 def odds_of(prediction: Prediction | GaussianPrediction, joint: Tensor) -> Float[Tensor, "rows labels"]:

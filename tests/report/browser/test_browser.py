@@ -1,11 +1,14 @@
 """The page in a real browser: from disk, without a word on the console or a request."""
 
+import csv
+import io
 import re
 import threading
 
 import pytest
 
-from fabricated import fabricate
+from fabricated import fabricate, rewrite
+from hibnn.report.page import write_page
 from hibnn.report.page.live import LivePage, server_of
 
 WIDTHS = pytest.mark.parametrize("width", [390, 1440])
@@ -25,6 +28,60 @@ def test_it_opens_from_disk_asks_for_nothing_and_fits_the_screen(visit, report, 
     assert opened.requests == [report.as_uri()]
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.eval_on_selector_all(".chart", "charts => charts.every(one => one.getBoundingClientRect().width > 200)")
+
+
+def wide_study(folder):
+    """Settings that differ in much, three layers, and the paper's ranges: the widest table there is."""
+    for seed in range(2):
+        changes = {"size": "prior", "timestamps": "none", "init_alpha": 7.5, "hidden": (100, 100, 50)}
+        fabricate(folder / f"a-{seed}", 0.9, scenario="class", task_inference="density", seed=seed, **changes)
+        fabricate(folder / f"b-{seed}", 0.8, scenario="class", task_inference="entropy", seed=seed)
+        fabricate(folder / f"c-{seed}", 0.7, method="ewc", dataset="split-mnist-images", seed=seed)
+        ledger = {
+            "acc_network": 0.5 + seed / 10,
+            "acc_density": 0.9,
+            "nll": 0.1,
+            "nll_network": 1.1,
+            "nll_density": 0.2,
+        }
+        memory = {"bytes_network": 310_000, "bytes_density": 8_560_000, "stored_examples": 10_841}
+        rewrite(folder / f"a-{seed}", "result.json", parameters=123_456_789, seconds=123_456.0, **ledger, **memory)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wide_report(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wide")
+    write_page([wide_study(folder / "runs")], folder / "report.html")
+    return folder / "report.html"
+
+
+def test_all_results_fit_a_usual_screen(visit, wide_report):
+    page = visit(wide_report.as_uri(), 1440).page
+    for section in ("results", "ledger"):
+        assert page.eval_on_selector(f"#{section} .scroll", "box => box.scrollWidth - box.clientWidth") <= 0
+        assert page.locator(f"#{section} .hint").is_hidden()
+        assert page.locator(f"#{section} .scroll.more-right").count() == 0
+
+
+def test_on_a_telephone_the_results_say_that_they_scroll(visit, wide_report):
+    page = visit(wide_report.as_uri(), 390).page
+    box = page.locator("#results .scroll")
+    assert page.locator("#results .hint").inner_text() == "← scroll the table sideways →"
+    assert page.locator("#results .scroll.more-right").count() == 1
+    assert "inset" in box.evaluate("box => getComputedStyle(box).boxShadow")
+    box.evaluate("box => { box.scrollLeft = box.scrollWidth; }")
+    page.wait_for_selector("#results .scroll.more-left:not(.more-right)")
+
+
+def test_the_results_can_be_downloaded_from_a_page_on_disk(visit, wide_report):
+    opened = visit(wide_report.as_uri())
+    with opened.page.expect_download() as waiting:
+        opened.page.click("a.download")
+    assert waiting.value.suggested_filename == "results.csv"
+    rows = list(csv.DictReader(io.StringIO(waiting.value.path().read_text(encoding="utf-8"))))
+    assert [row["method"] for row in rows] == ["ibnn", "ibnn", "ewc"]
+    assert opened.page.url == wide_report.as_uri()
 
 
 @WIDTHS
@@ -65,7 +122,7 @@ def test_a_figure_enlarges_lists_its_values_and_closes_by_key(visit, report, wid
     figure.get_by_role("button").press("Enter")
     dialog = page.locator("dialog[open]")
     assert dialog.locator(".chart").bounding_box()["width"] >= min(small, width - 80)
-    assert "IBNN, 100, after task 3: 93 %" in dialog.locator(".exact").inner_text()
+    assert "IBNN, after task 3: 93 ± 0.23 %" in dialog.locator(".exact").inner_text()
     page.keyboard.press("Escape")
     assert page.locator("dialog[open]").count() == 0
 
@@ -116,8 +173,8 @@ def test_a_watched_page_shows_a_run_that_finishes(visit, tmp_path):
             page = visit(f"http://127.0.0.1:{server.server_port}/").page
             assert "1 running" in page.inner_text(".statuses")
             fabricate(tmp_path / "one", 0.9)
-            page.wait_for_selector(".ranking .leader")
-            assert page.inner_text(".ranking .leader .value").startswith("90.00")
+            page.wait_for_selector(".ranking li")
+            assert page.inner_text(".ranking li .value").startswith("90.00")
             page.context.close()
         finally:
             server.shutdown()

@@ -5,6 +5,7 @@ import pytest
 from fabricated import fabricate, small_study
 from hibnn.report.contenders import contenders
 from hibnn.report.names import in_order
+from hibnn.report.page.figures import accuracy_figures, sequence_figures
 from hibnn.report.page.summary import Verdict, headline, paper_tables, verdict, wins
 from hibnn.runs.groups import group_by_setting
 from hibnn.runs.index import records_below
@@ -63,9 +64,51 @@ def test_one_seed_is_never_the_best_and_says_so(tmp_path):
 
 def test_the_best_has_as_many_seeds_as_its_rivals(tmp_path):
     win = race(tmp_path, ibnn=(0.90, 0.91, 0.92), vcl=(0.95, 0.96), gem=(0.99, 0.91))
-    assert [(one.rival.method, one.leads) for one in win.ranking] == [("vcl", False), ("gem", True), ("ibnn", True)]
+    assert [(one.rival.method, one.leads) for one in win.ranking] == [("vcl", False), ("gem", False), ("ibnn", True)]
     assert win.ranking[0].note == "2 of 3 seeds, above the best"
     assert win.ranking[1].note.startswith("2 of 3 seeds, difference not significant")
+    assert headline(groups_of(tmp_path))[0].endswith("of 1 comparison: IBNN in 1.")
+
+
+def test_a_lower_bound_that_is_above_a_method_is_told(tmp_path):
+    above = race(tmp_path / "above", ibnn=(0.90, 0.92, 0.91), vcl=(0.99, 0.98, 0.99), finetune=(0.95, 0.96, 0.97))
+    said = "finetune, the lower bound, has 96.00 % and is above IBNN 91.00 (significant, p = 0.013)."
+    assert above.beaten == (said,)
+    assert f"On Split MNIST, task scenario: {said}" in headline(groups_of(tmp_path / "above"))
+    close = race(tmp_path / "close", ibnn=(0.90, 0.92, 0.91), finetune=(0.92, 0.90, 0.915))
+    assert close.beaten[0].endswith("is above IBNN 91.00 (not significant, p = 0.9).")
+    alone = race(tmp_path / "one", ibnn=(0.90,), finetune=(0.95,))
+    assert alone.beaten[0].endswith("is above IBNN 90.00 (one seed).")
+    below = race(tmp_path / "below", ibnn=(0.90, 0.92), finetune=(0.5, 0.6), joint=(0.99, 0.98))
+    assert below.beaten == ()
+
+
+def test_two_ways_to_infer_the_task_are_two_entries(tmp_path):
+    for seed in range(2):
+        for way, acc in (("density", 0.9), ("entropy", 0.5)):
+            fabricate(tmp_path / f"{way}-{seed}", acc, scenario="class", task_inference=way, seed=seed)
+    groups = groups_of(tmp_path)
+    (win,) = wins(groups)
+    assert [(one.rival.label, one.rival.text) for one in win.ranking] == [
+        ("IBNN, task inference density", "90.00 ± 0.00"),
+        ("IBNN, task inference entropy", "50.00 ± 0.00"),
+    ]
+    (rows,), (sequence,) = accuracy_figures(groups), sequence_figures(groups)
+    names = [name for _, name in sequence.legend]
+    assert names == ["IBNN, by sample, task inference density", "IBNN, by sample, task inference entropy"]
+    for part in ("line", "marker", "opacity"):
+        assert len({getattr(style, part) for style, _ in sequence.legend}) == 2
+    assert "density 90.00 %" in rows.chart
+
+
+def test_a_seed_that_is_stored_twice_counts_once(tmp_path):
+    for name, seed, acc in (("a", 0, 0.8), ("b", 1, 0.9), ("copy-of-b", 1, 0.9)):
+        fabricate(tmp_path / name, acc, seed=seed)
+    groups = groups_of(tmp_path)
+    (only,) = contenders(groups)
+    assert (only.seeds, only.text) == (2, "85.00 ± 5.00")
+    (sequence,) = sequence_figures(groups)
+    assert "85 ± 5 %" in sequence.chart
 
 
 @pytest.mark.parametrize(("acc", "expected"), [(0.88, "below"), (0.953, "level"), (0.999, "above")])

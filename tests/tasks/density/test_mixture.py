@@ -124,7 +124,8 @@ def test_a_density_survives_its_journey_through_tensors(options, generator):
 
 def test_a_density_stores_a_bounded_number_of_numbers_however_many_rows_it_saw(generator):
     few, many = (updated(clusters(8, count=count), generator).parameter_count() for count in (900, 4000))
-    bound = OPTIONS.components * (10 * (OPTIONS.rank + 1) + OPTIONS.rank + 2)
+    component = 10 * 10 + 10 + 10 + 1 + 10 + 2  # directions and mean with their scales, variances, noise and count
+    bound = OPTIONS.components * component + 1
     assert few <= bound
     assert many <= bound
 

@@ -4,11 +4,11 @@ import json as json_module
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
 import tyro
 
 from hibnn.benchmarks import Scenario
 from hibnn.cli.arguments import check_positive, parse
+from hibnn.denormals import use_threads
 from hibnn.evaluation.evaluate import Score
 from hibnn.runs.protocol import TaskInferenceChoice
 from hibnn.runs.readout import read_out
@@ -36,7 +36,7 @@ def main(arguments: list[str]) -> int:
     """Print the read-out as JSON."""
     parsed = parse(EvaluateArguments, "evaluate", arguments)
     check_positive(parsed, "threads")
-    torch.set_num_threads(parsed.threads)
+    use_threads(parsed.threads)
     result = read_out(
         parsed.run, Scenario.parse(parsed.scenario), parsed.granularity, parsed.score, parsed.task_inference
     )

@@ -23,6 +23,7 @@ from hibnn.estimators.tables.reading import TableFile, kind_of, rows_in_memory
 from hibnn.estimators.tables.table_model import TableModel, begin, digest_of, teach
 from hibnn.estimators.weights import spelt_weights
 from hibnn.files.atomic import check_output
+from hibnn.neurons import neurons_text
 from hibnn.runs.folder import check_no_file_of_runs
 from hibnn.tasks import TaskInferenceName
 from hibnn.visible import visible
@@ -113,7 +114,7 @@ def learn_file(model: TableModel | None, path: Path, dialect: Dialect | None, pa
             return model
         say(parsed, f"{path} was learned already (as {before}): its rows count twice now.")
     rows = parsed.rows_at_once or rows_in_memory(len(model.encoder.names))
-    model.estimator.set_params(epochs=parsed.epochs, drift=parsed.drift, verbose=not parsed.quiet)
+    model.estimator.set_params(epochs=parsed.epochs, drift=parsed.drift, verbose=-1 if parsed.quiet else 0)
     if parsed.class_weight is not None:
         if model.regression:
             raise UserError("a model that predicts numbers has no classes: leave --class-weight out.")
@@ -189,7 +190,7 @@ def new_model(parsed: FitArguments, file: TableFile) -> TableModel:
 def summary(model: TableModel, path: Path) -> str:
     """What was learned, in a line."""
     judged: dict[str, Any] = model.judged
-    neurons = " + ".join(f"{units:.0f}" for units in model.estimator.n_active_)
+    neurons = neurons_text(model.estimator.n_active_)
     text = f"task {judged['task']}: {judged['rows']} rows learned, {neurons} neurons"
     if "accuracy" in judged:
         beside = f"balanced {100 * judged['balanced_accuracy']:.1f} %, largest class {100 * judged['majority']:.1f} %"

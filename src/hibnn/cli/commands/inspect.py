@@ -1,7 +1,7 @@
 """`hibnn inspect`: what a model knows: tasks, classes, neurons in use, size, calibration, and a picture."""
 
 import json as json_module
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from hibnn.cli.arguments import parse
-from hibnn.estimators import load_model
-from hibnn.estimators.pictures import model_figure
+from hibnn.estimators.summary import describe
 from hibnn.files.atomic import check_output
-from hibnn.report.figures import save_figure
-from hibnn.report.style import format_of
+from hibnn.neurons import neurons_text
 from hibnn.visible import visible
 
 
@@ -35,6 +33,8 @@ def main(arguments: list[str]) -> int:
     """Print what is known as a table or as JSON."""
     parsed = parse(InspectArguments, "inspect", arguments)
     if parsed.picture is not None:
+        from hibnn.report.style import format_of
+
         format_of(parsed.picture)
         check_output(parsed.picture, parsed.model)
     known = describe(parsed.model)
@@ -43,29 +43,17 @@ def main(arguments: list[str]) -> int:
     else:
         show(known, Console())
     if parsed.picture is not None:
-        save_figure(model_figure(load_model(parsed.model)), parsed.picture)
+        draw(parsed.model, parsed.picture)
     return 0
 
 
-def describe(path: Path) -> dict[str, Any]:
-    """What is known of a model, as plain values."""
-    estimator = load_model(path)
-    model = estimator.model_
-    notes = getattr(estimator, "notes_", None) or {}
-    return {
-        "kind": "regression" if model.regression else "classification",
-        "method": model.method,
-        "tasks": [asdict(task) for task in model.tasks],
-        "columns": len(model.inputs.mean),
-        "neurons": [round(units, 1) for units in estimator.n_active_],
-        "parameters": estimator.n_parameters(),
-        "task_inference": model.inference.kind,
-        "inference_parameters": model.inference.parameter_count(),
-        "bytes": path.stat().st_size,
-        "target": getattr(estimator, "target_", None),
-        "files": list(notes.get("learned", {}).values()),
-        "held_out": notes.get("judged", {}),
-    }
+def draw(model: Path, picture: Path) -> None:
+    """The neurons in use, as a picture; what it needs takes longer to import than the rest to run."""
+    from hibnn.estimators import load_model
+    from hibnn.estimators.pictures import model_figure
+    from hibnn.report.figures import save_figure
+
+    save_figure(model_figure(load_model(model)), picture)
 
 
 def show(known: dict[str, Any], console: Console) -> None:
@@ -78,7 +66,7 @@ def show(known: dict[str, Any], console: Console) -> None:
         words = (task["name"], classes or "-", task["rows"], task["experiences"])
         tasks.add_row(*(Text(visible(word)) for word in words))
     console.print(tasks)
-    neurons = " + ".join(f"{units:g}" for units in known["neurons"])
+    neurons = neurons_text(known["neurons"])
     size = f"{known['parameters']} parameters, {known['bytes'] / 1e6:.2f} MB"
     console.print(f"{neurons} neurons; {known['columns']} columns; {size}", highlight=False)
     beside = f"{known['inference_parameters']} of the parameters"

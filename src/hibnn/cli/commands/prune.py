@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
 import tyro
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from hibnn.cli.arguments import check_positive, parse
+from hibnn.denormals import use_threads
 from hibnn.errors import UserError
 from hibnn.evaluation.pruning import GRID, Ranking, Removal
 from hibnn.evaluation.pruning.study import Study, write_study
@@ -61,7 +61,7 @@ def main(arguments: list[str]) -> int:
         check_no_file_of_runs(parsed.figure, parsed.runs)
     for folder in parsed.runs:
         check_prunable(folder)
-    torch.set_num_threads(parsed.threads)
+    use_threads(parsed.threads)
     with Bar("pruning", len(parsed.runs) * len(parsed.rankings) * len(parsed.percentages)) as bar:
         for folder in parsed.runs:
             study = prune_run(folder, parsed.rankings, parsed.removal, parsed.percentages, parsed.draws, bar.advance)

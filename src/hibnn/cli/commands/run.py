@@ -17,6 +17,7 @@ from hibnn.cli.arguments import check_positive
 from hibnn.cli.arguments import parse as parse_words
 from hibnn.cli.display import matrix_table, open_display
 from hibnn.cli.trackers import TrackerName, tracking
+from hibnn.denormals import use_threads
 from hibnn.errors import UserError
 from hibnn.files.reading import read_object
 from hibnn.learners import Method, find_method
@@ -78,7 +79,7 @@ def main(arguments: list[str]) -> int:
     parsed = parse(arguments, method)
     _check_device(parsed.device)
     check_positive(parsed, "threads")
-    torch.set_num_threads(parsed.threads)
+    use_threads(parsed.threads)
     seeds = parsed.seeds or (parsed.seed,)
     experiments = [_experiment(parsed, method, seed) for seed in seeds]
     results = []

@@ -13,6 +13,7 @@ from typing import Any
 
 from hibnn.errors import UserError
 from hibnn.files.atomic import atomic_write
+from hibnn.files.spreadsheets import harmless
 
 Piece = Mapping[str, Sequence[Any]]
 """Columns by name, of equal length."""
@@ -37,17 +38,6 @@ def write_pieces(path: Path, pieces: Iterable[Piece], raw: bool) -> None:
         write = writers[kind](temporary, kind, raw, stack)
         for piece in pieces:
             write(piece)
-
-
-def harmless(cell: Any) -> Any:
-    """A cell that no spreadsheet takes for a formula: a quote before words that begin like one, but not numbers."""
-    if not isinstance(cell, str) or not cell.startswith(("=", "+", "-", "@", "\t", "\r")):
-        return cell
-    try:
-        float(cell)
-    except ValueError:
-        return f"'{cell}"
-    return cell
 
 
 def _csv_writer(path: Path, kind: str, raw: bool, stack: ExitStack) -> Callable[[Piece], None]:

@@ -12,9 +12,9 @@ from enum import StrEnum
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 
 from hibnn.distributions.normal import total_kl_normal
+from hibnn.nn.layers.local import LocalSample
 
 FIRST_NOISE, LARGEST_START = 0.25, -6.0
 """With a start by the number of inputs: the variance that the weights' adds to a neuron's sum over unit inputs, and the
@@ -52,7 +52,7 @@ class BayesianLinear(nn.Module):
 
     def forward(self, x: Float[Tensor, "batch inputs"], noise: Float[Tensor, "*draws batch outputs"]) -> Tensor:
         """Activations for standard normal `noise`; leading dimensions of the noise are independent draws."""
-        return _LocalSample.apply(x, self.mean, self.log_variance, noise)  # pyright: ignore[reportReturnType]
+        return LocalSample.apply(x, self.mean, self.log_variance, noise)  # pyright: ignore[reportReturnType]
 
     def with_drawn_weights(
         self, x: Float[Tensor, "draws batch inputs"], generator: torch.Generator
@@ -114,38 +114,3 @@ def gaussian_start(
         limit = 2 * bias_init_std
         nn.init.trunc_normal_(mean[-1], std=bias_init_std, a=-limit, b=limit, generator=generator)
     return mean
-
-
-class _LocalSample(torch.autograd.Function):
-    """a = x m + sqrt(x^2 v) * noise, differentiable in x, m and log v.
-
-    With s = sqrt(x^2 v): da/dm = x, da/dv = x^2 noise / (2 s), da/d log v = v da/dv. Written out so that the variance
-    is stored once and the backward pass takes four products of matrices.
-    """
-
-    @staticmethod
-    def forward(ctx, x, mean, log_variance, noise):
-        variance = log_variance.exp()
-        location = torch.addmm(mean[-1], x, mean[:-1])
-        scale = torch.addmm(variance[-1], x * x, variance[:-1]).sqrt_()
-        ctx.save_for_backward(x, mean, variance, scale, noise)
-        return torch.addcmul(location, scale, noise)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx, gradient):  # pyright: ignore[reportIncompatibleMethodOverride]
-        x, mean, variance, scale, noise = ctx.saved_tensors
-        by_variance = gradient * noise
-        if gradient.ndim > 2:  # draws share location and scale, so their gradients are summed before the products
-            draws = tuple(range(gradient.ndim - 2))
-            gradient, by_variance = gradient.sum(draws), by_variance.sum(draws)
-        by_variance.div_(scale).mul_(0.5)
-        to_mean, to_variance = torch.empty_like(mean), torch.empty_like(variance)
-        torch.mm(x.T, gradient, out=to_mean[:-1])
-        torch.sum(gradient, 0, out=to_mean[-1])
-        torch.mm((x * x).T, by_variance, out=to_variance[:-1])
-        torch.sum(by_variance, 0, out=to_variance[-1])
-        to_x = None
-        if ctx.needs_input_grad[0]:
-            to_x = torch.addcmul(gradient @ mean[:-1].T, by_variance @ variance[:-1].T, x, value=2)
-        return to_x, to_mean, to_variance.mul_(variance), None

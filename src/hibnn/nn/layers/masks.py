@@ -15,10 +15,11 @@ from enum import StrEnum
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 from torch.nn.functional import logsigmoid
 
 from hibnn.distributions.concrete import from_noise, kl_concrete, sample_bernoulli
-from hibnn.distributions.noise import mirrored_logistic
+from hibnn.distributions.noise import logistic, mirrored_logistic
 
 
 class Relaxation(StrEnum):
@@ -39,6 +40,37 @@ def relaxed(
     noise = mirrored_logistic(_shape(location, rows), generator, dtype=location.dtype, device=location.device)
     y, z = from_noise(location[:, None], temperature, noise)
     return _first(y, rows), _first(z, rows)
+
+
+def relaxed_masks(
+    location: Float[Tensor, "sets units"], rows: int, temperature: float, generator: torch.Generator
+) -> Float[Tensor, "rows units"]:
+    """z of `relaxed` alone, in fewer passes over the rows: what training steps draw."""
+    sets, share, units = _shape(location, rows)
+    shape = sets, -(-share // 2), units
+    noise = logistic(shape, generator, dtype=location.dtype, device=location.device)
+    return _first(_Relax.apply(location, noise, share, temperature), rows)  # pyright: ignore[reportArgumentType]
+
+
+class _Relax(torch.autograd.Function):
+    """z for noise in antithetic pairs; with y = (location + noise) / temperature, dz/dy = z (1 - z)."""
+
+    @staticmethod
+    def forward(ctx, location, noise, share, temperature):
+        sets, half, units = noise.shape
+        z = location.new_empty((sets, share, units))
+        scaled = (location / temperature)[:, None]
+        torch.add(scaled, noise, alpha=1 / temperature, out=z[:, :half])
+        torch.add(scaled, noise[:, : share - half], alpha=-1 / temperature, out=z[:, half:])
+        ctx.save_for_backward(z.sigmoid_())
+        ctx.temperature = temperature
+        return z
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient):  # pyright: ignore[reportIncompatibleMethodOverride]
+        (z,) = ctx.saved_tensors
+        return torch.ops.aten.sigmoid_backward(gradient, z).sum(1).div_(ctx.temperature), None, None, None
 
 
 def hard(location: Float[Tensor, "sets units"], rows: int, generator: torch.Generator) -> Float[Tensor, "rows units"]:

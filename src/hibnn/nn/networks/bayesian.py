@@ -19,6 +19,7 @@ from hibnn.nn.layers.ibp import NeuronMask
 from hibnn.nn.layers.linear import BayesianLinear, WeightNoise, gaussian_start
 from hibnn.nn.layout import Layout
 from hibnn.nn.networks.heads import HeadedNetwork
+from hibnn.nn.networks.local import masked, sample_with_kl
 
 
 class BayesianMLP(HeadedNetwork):
@@ -104,6 +105,22 @@ class BayesianMLP(HeadedNetwork):
         logits = [self.draw(layer, rows, draws, generator, first=not self.body) for layer in self.heads_of(head)]
         return logits[0] if len(logits) == 1 else torch.cat(logits, -1)
 
+    def forward_with_kl(
+        self,
+        x: Float[Tensor, "batch inputs"],
+        head: int,
+        masks: Sequence[Float[Tensor, "rows units"]] | None,
+        generator: torch.Generator,
+        draws: int = 1,
+    ) -> tuple[Float[Tensor, "rows outputs"], Float[Tensor, ""]]:
+        """The logits and `kl_weights`: what a training step needs, as one node of the graph where that can be."""
+        heads = self.heads_of(head)
+        if self.weight_noise is WeightNoise.WEIGHTS or len(heads) > 1:
+            return self(x, head, masks, generator, draws), self.kl_weights(head)
+        layers = [*self.hidden_layers(), *heads]
+        noises = [self.noise_of(layer, len(x), draws, generator, layer is layers[0], x.dtype) for layer in layers]
+        return sample_with_kl(x, layers, masks, noises)
+
     def features(
         self, x: Tensor, masks: Sequence[Tensor] | None, generator: torch.Generator | None, draws: int = 1
     ) -> Float[Tensor, "rows units"]:
@@ -111,7 +128,7 @@ class BayesianMLP(HeadedNetwork):
         for number, layer in enumerate(self.hidden_layers()):
             x = self.draw(layer, x, draws, generator, first=number == 0).relu()
             if masks is not None:
-                x = _masked(x, masks[number])
+                x = masked(x, masks[number])
         return x
 
     def hidden(
@@ -132,16 +149,35 @@ class BayesianMLP(HeadedNetwork):
         self, layer: BayesianLinear, x: Tensor, draws: int, generator: torch.Generator | None, first: bool = False
     ) -> Float[Tensor, "rows outputs"]:
         """Activations of a layer, draw after draw as rows; the `first` layer multiplies the rows by the draws."""
-        fresh = draws if first else 1
-        if generator is None or self.weight_noise is WeightNoise.EXAMPLE:
-            return _local(layer, x, fresh, generator)
-        inputs = x.expand(draws, -1, -1) if first else x.unflatten(0, (draws, -1))
-        if self.weight_noise is WeightNoise.WEIGHTS:
+        if generator is not None and self.weight_noise is WeightNoise.WEIGHTS:
+            inputs = x.expand(draws, -1, -1) if first else x.unflatten(0, (draws, -1))
             return layer.with_drawn_weights(inputs, generator).flatten(0, 1)
-        outputs = layer.mean.shape[1]
-        noise = torch.randn((draws, 1, outputs), generator=generator, device=x.device, dtype=x.dtype)
-        noise = noise.expand(-1, inputs.shape[1], -1)
-        return layer(x, noise).flatten(0, 1) if first else layer(x, noise.flatten(0, 1))
+        batch = len(x) if first else len(x) // draws
+        drawn = layer(x, self.noise_of(layer, batch, draws, generator, first, x.dtype))
+        return drawn.flatten(0, 1) if drawn.ndim > 2 else drawn
+
+    def noise_of(
+        self,
+        layer: BayesianLinear,
+        batch: int,
+        draws: int,
+        generator: torch.Generator | None,
+        first: bool,
+        dtype: torch.dtype,
+    ) -> Tensor:
+        """Noise of a layer's activations, for every draw of the batch; zero without a generator.
+
+        In the `first` layer the draws are a dimension of their own, where there are several.
+        """
+        outputs, device = layer.mean.shape[1], layer.mean.device
+        if generator is not None and self.weight_noise is WeightNoise.BATCH:
+            noise = torch.randn((draws, 1, outputs), generator=generator, device=device, dtype=dtype)
+            noise = noise.expand(-1, batch, -1)
+            return noise if first else noise.flatten(0, 1)
+        shape = (draws, batch, outputs) if first and draws > 1 else (draws * batch, outputs)
+        if generator is None:
+            return torch.zeros(shape, device=device, dtype=dtype)
+        return torch.randn(shape, generator=generator, device=device, dtype=dtype)
 
     def part(self, units: Sequence[int], head: int) -> "BayesianMLP":
         """The first `units` of each layer under a single head, which reads the last of them: a network by itself."""
@@ -188,19 +224,3 @@ def copy_block(source: BayesianLinear, target: BayesianLinear, inputs: int, outp
         for old, new in zip(source.tensors(), target.tensors(), strict=True):
             new[:inputs, :outputs] = old[:inputs, :outputs]
             new[-1, :outputs] = old[-1, :outputs]
-
-
-def _masked(x: Tensor, mask: Tensor) -> Tensor:
-    """A mask has columns for the last neurons; those before them are always on."""
-    on = x.shape[1] - mask.shape[1]
-    return x * mask if on == 0 else torch.cat([x[:, :on], x[:, on:] * mask], 1)
-
-
-def _local(layer: BayesianLinear, x: Tensor, draws: int, generator: torch.Generator | None) -> Tensor:
-    """With noise of each example's own; at the means without a generator."""
-    shape = (draws, len(x), layer.mean.shape[1])
-    if generator is None:
-        noise = torch.zeros(shape, device=x.device, dtype=x.dtype)
-    else:
-        noise = torch.randn(shape, generator=generator, device=x.device, dtype=x.dtype)
-    return layer(x, noise[0]) if draws == 1 else layer(x, noise).flatten(0, 1)

@@ -1,7 +1,7 @@
 """Figures: functions of results that return a matplotlib figure and write nothing."""
 
 from hibnn.report.figures.accuracy import accuracy_matrices, task_accuracies, training_time, width_study
-from hibnn.report.figures.growth import growth_figure
+from hibnn.report.figures.incremental import incremental_figure
 from hibnn.report.figures.pruning import depth_study, pruning_curves
 from hibnn.report.figures.sizes import held_out_curves
 from hibnn.report.figures.structure import (
@@ -21,8 +21,8 @@ __all__ = [
     "alpha_and_masks",
     "depth_study",
     "entropy_histograms",
-    "growth_figure",
     "held_out_curves",
+    "incremental_figure",
     "inferred_structure",
     "mask_matrices",
     "pruning_curves",

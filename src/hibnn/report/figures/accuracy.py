@@ -13,6 +13,7 @@ from hibnn.learners.method import Look
 from hibnn.report.figures.curves import (
     draw_band,
     draw_points,
+    honest_floor,
     legend_below,
     number_tasks,
     pale,
@@ -72,6 +73,7 @@ def task_accuracies(matrices: Mapping[Look, Matrices], names: Sequence[str] = ()
                 draw_band(axis, seen, values, style, seeds_label(style.name, len(each)))
         number_tasks(axis, tasks, "tasks seen")
         axis.set_title(names[task] if names else f"task {task + 1}")
+    honest_floor(axes[0])
     axes[0].set_ylabel("accuracy (%)")
     legend_below(figure, 6)
     return figure
@@ -98,6 +100,7 @@ def width_study(style: Look, by_width: Mapping[int, Sequence[float]], own: Look,
     axis.set_xlabel(f"width of {style.name}'s hidden layer")
     axis.set_ylabel("accuracy after the last task (%)")
     axis.legend(loc="best")
+    honest_floor(axis)
     return figure
 
 

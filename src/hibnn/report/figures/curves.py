@@ -65,6 +65,20 @@ def number_tasks(axis: Axes, tasks: int, label: str) -> None:
     axis.set_xlabel(label)
 
 
+def honest_floor(axis: Axes) -> None:
+    """Let the vertical axis of a quantity that is never negative begin at zero, or mark where it is cut.
+
+    Called when all is drawn: an axis that the data let begin above zero gets two strokes across it.
+    """
+    low, _ = axis.get_ylim()
+    if low <= 0:
+        axis.set_ylim(bottom=0)
+        return
+    for height in (0.015, 0.035):
+        ends = ([-0.02, 0.02], [height - 0.01, height + 0.01])
+        axis.plot(*ends, transform=axis.transAxes, color="black", linewidth=1, clip_on=False, gid="cut")
+
+
 def legend_below(figure: Figure, columns: int = 4) -> None:
     """One legend for the whole figure, under it: every label of its axes once."""
     entries = {}

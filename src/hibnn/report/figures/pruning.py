@@ -10,7 +10,7 @@ from hibnn.errors import UserError
 from hibnn.evaluation.pruning import Ranking
 from hibnn.evaluation.pruning.study import Study
 from hibnn.learners.method import GREY, Look
-from hibnn.report.figures.curves import draw_band, draw_points, legend_below, seeds_label
+from hibnn.report.figures.curves import draw_band, draw_points, honest_floor, legend_below, seeds_label
 from hibnn.report.style import styled
 
 NAMES = {
@@ -80,6 +80,7 @@ def depth_study(studies: Studies, ranking: Ranking = Ranking.SNR, percent: float
         missing = [_draw_by_depth(axis, style, same, value) for style, same in studies.items()]
         if any(missing):
             axis.set_title(f"no value: {'; '.join(filter(None, missing))}", fontsize=6.5, color=GREY)
+        honest_floor(axis)
         axis.set_xlabel("hidden layers")
         axis.set_ylabel(label)
         axis.set_xticks(sorted({study.depth for study in every}))

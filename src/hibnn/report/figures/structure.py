@@ -12,9 +12,10 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from hibnn.learners.method import BLUE, GREEN, ORANGE, PURPLE, Look
-from hibnn.report.figures.curves import draw_boxes, number_tasks, pale
+from hibnn.report.figures.curves import draw_boxes, honest_floor, number_tasks, pale
 from hibnn.report.style import styled
 
+ACTIVE = "neurons active for an example"
 Counts = Sequence[np.ndarray]
 """Active neurons of each example: an array a task, or an array a layer."""
 LAYERS = (
@@ -34,7 +35,7 @@ def active_neurons_by_layer(counts: Mapping[Look, Counts]) -> Figure:
         shift = 0.36 * (number - (len(counts) - 1) / 2)
         draw_boxes(axis, [layer + 1 + shift for layer in range(len(layers))], layers, style, 0.3)
     number_tasks(axis, max(len(layers) for layers in counts.values()), "hidden layer")
-    axis.set_ylabel("active neurons")
+    axis.set_ylabel(ACTIVE)
     axis.set_ylim(bottom=0)
     _legend(figure, list(counts))
     return figure
@@ -73,7 +74,7 @@ def active_neurons_by_task(counts: Mapping[str, Counts], style: Look) -> Figure:
         number_tasks(axis, len(tasks), "after task")
         axis.set_title(title)
         axis.set_ylim(bottom=0)
-    axes[0].set_ylabel(f"active neurons, {style.name}")
+    axes[0].set_ylabel(f"{style.name}, {ACTIVE}")
     return figure
 
 
@@ -95,7 +96,7 @@ def inferred_structure(structures: Mapping[Look, Sequence[Counts]], tasks: Seque
         if tasks:
             axis.set_xticks(range(1, len(tasks) + 1), labels=list(tasks), rotation=30, ha="right")
         axis.set_title(style.name)
-    axes[0].set_ylabel("active neurons")
+    axes[0].set_ylabel(ACTIVE)
     axes[0].set_ylim(bottom=0)
     _legend(figure, LAYERS[:depth])
     return figure
@@ -112,9 +113,11 @@ def alpha_and_masks(alphas: Mapping[Look, Counts], active: Mapping[Look, Counts]
             number_tasks(axis, len(values), "after task")
         axes[0, column].set_title(style.name)
     axes[0, 0].set_ylabel("α of the sticks")
-    axes[1, 0].set_ylabel("active neurons")
+    axes[1, 0].set_ylabel(ACTIVE)
     for axis in axes[1]:
         axis.set_ylim(bottom=0)
+    for axis in axes[0]:
+        honest_floor(axis)
     return figure
 
 

@@ -48,6 +48,26 @@ function startFilter() {
   });
 }
 
+/* A table that is wider than its box says so, and fades where it goes on. */
+function startScrolling() {
+  for (const box of all(".scroll")) {
+    const hint = document.createElement("p");
+    hint.className = "hint";
+    hint.textContent = "← scroll the table sideways →";
+    hint.hidden = true;
+    box.before(hint);
+    const look = () => {
+      const beyond = box.scrollWidth - box.clientWidth;
+      hint.hidden = beyond <= 1;
+      box.classList.toggle("more-right", beyond - box.scrollLeft > 1);
+      box.classList.toggle("more-left", box.scrollLeft > 1);
+    };
+    box.addEventListener("scroll", look, { passive: true });
+    new ResizeObserver(look).observe(box);
+    look();
+  }
+}
+
 /* The exact value of whatever is pointed at. */
 function startTips() {
   const tip = $("#tip");
@@ -144,7 +164,7 @@ function tell(one, now) {
   const parts = [now ? `${percent(mean)} % on average over the ${now + 1} tasks so far` : `${percent(mean)} % on the first task`];
   if (lost[0] > 0) parts.push(`task ${lost[1] + 1} has lost most, ${percent(lost[0])} points since it was learned`);
   else if (now) parts.push("no task has lost anything since it was learned");
-  if (one.neurons) parts.push(`${Math.round(one.neurons[now])} neurons in use`);
+  if (one.neurons) parts.push(`${Math.round(one.neurons[now])} neurons`);
   return `After task ${now + 1}: ${parts.join("; ")}.`;
 }
 
@@ -223,4 +243,4 @@ function startLive() {
   }, 2000);
 }
 
-for (const start of [startTheme, startSorting, startFilter, startTips, startEnlarging, startExplorer, startSettings, startContents, startLive]) start();
+for (const start of [startTheme, startSorting, startFilter, startScrolling, startTips, startEnlarging, startExplorer, startSettings, startContents, startLive]) start();

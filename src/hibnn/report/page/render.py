@@ -26,11 +26,12 @@ from hibnn.files.atomic import atomic_write
 from hibnn.learners.method import BLACK, GREY, Look
 from hibnn.report.contenders import Contender, accuracy_text, contenders
 from hibnn.report.names import benchmark_title, in_order, label, method_title, shown_method, widths_text
-from hibnn.report.page import charts
 from hibnn.report.page.commands import command_for
-from hibnn.report.page.figures import accuracy_figures, growth_figures, sequence_figures
-from hibnn.report.page.groups import mean_matrix, neurons
+from hibnn.report.page.download import data_link, results_csv
+from hibnn.report.page.figures import accuracy_figures, growth_figures, reliability_figures, sequence_figures
+from hibnn.report.page.groups import columns_of, mean_matrix, neurons
 from hibnn.report.page.summary import headline, paper_tables, verdict, wins
+from hibnn.report.page.svg import css_class, swatch
 from hibnn.report.style import looks
 from hibnn.report.tables.ledger import ledger_table
 from hibnn.report.tables.published import published_at
@@ -86,18 +87,21 @@ def page_of(records: Sequence[RunRecord], folders: Sequence[Path], live_version:
             ("accuracy", "Accuracy by method", accuracy_figures(groups)),
             ("sequence", "Accuracy as tasks arrive", sequence_figures(groups)),
             ("growth", "How the network grew", growth_figures(groups)),
+            ("reliability", "As right as it is sure?", reliability_figures(groups)),
         ],
         explorer=explorer_data(groups),
         environments=(environments := environments_of(whole)),
         environment_number=lambda record: environments[environment_text(record)].number,
         command_for=command_for,
-        css_class=charts.css_class,
+        css_class=css_class,
+        columns=columns_of(groups),
+        csv=data_link(results_csv(groups)),
     )
     return text.encode(errors="replace").decode()  # names of files need not be UTF-8
 
 
 def explorer_data(groups: Sequence[Group]) -> list[dict[str, Any]]:
-    """Mean accuracy matrices in hundredths of a percent, with the neurons in use after each task."""
+    """Mean accuracy matrices in hundredths of a percent, with the neurons after each task."""
     return [
         {
             "place": f"{benchmark_title(group.dataset)}, {group.scenario}",
@@ -112,7 +116,7 @@ def explorer_data(groups: Sequence[Group]) -> list[dict[str, Any]]:
 
 def method_colours() -> str:
     """A rule for each method's colour, light and dark."""
-    return "".join(_colour_rule(charts.css_class(name), style) for name, style in looks().items()) + _colour_rule(
+    return "".join(_colour_rule(css_class(name), style) for name, style in looks().items()) + _colour_rule(
         "m-other", Look("")
     )
 
@@ -139,7 +143,7 @@ def _template() -> Template:
         "duration": duration,
         "pretty": _pretty,
         "number": lambda numbers, name: finite(numbers.get(name)),
-        "swatch": charts.swatch,
+        "swatch": swatch,
         "called": method_title,
         "benchmark": benchmark_title,
         "label": label,

@@ -1,7 +1,8 @@
 """Who wins where, and how our numbers stand to the paper's.
 
 The best is the highest mean among those with the most seeds, at least two. Every rival is tested against it (t-test,
-paired over shared seeds, Holm's correction over the rivals); what is not significantly below it leads with it. Against
+paired over shared seeds, Holm's correction over the rivals); what has as many seeds and is not significantly below it
+leads with it. Where the lower bound, which does nothing against forgetting, is above a method, that is said. Against
 the paper, a mean ± standard error of five seeds, the test is Welch's; where the paper prints median (maximum, minimum)
 over widths, a number is level between its minimum and maximum, give or take its own 95 % interval. One seed decides
 nothing and says so. Runs judged on validation data are not compared.
@@ -14,7 +15,7 @@ from enum import StrEnum
 
 from hibnn.evaluation.significance import LEVEL, Summary, compare, holm, student_quantile, welch
 from hibnn.report.contenders import Contender, contenders
-from hibnn.report.names import benchmark_title, bounds, method_title, shown_method
+from hibnn.report.names import benchmark_title, bounds, lower_bound, method_title, shown_method
 from hibnn.report.page.groups import neurons
 from hibnn.report.tables.published import TABLES, Place, published, published_methods, published_text
 from hibnn.runs.groups import Group
@@ -45,7 +46,8 @@ class Standing:
 class Win:
     """A benchmark and scenario: our numbers in order, each with how it stands to the best, and the paper's best.
 
-    `leaders` are the best and those not significantly below it; none if every number is from one seed.
+    `leaders` are the best and those not significantly below it; none if every number is from one seed. `beaten` says
+    which numbers the lower bound exceeds.
     """
 
     benchmark: str
@@ -53,6 +55,7 @@ class Win:
     ranking: tuple[Standing, ...]
     bounds: tuple[Contender, ...]
     paper: str
+    beaten: tuple[str, ...] = ()
 
     @property
     def leaders(self) -> tuple[Contender, ...]:
@@ -95,7 +98,10 @@ def wins(groups: Sequence[Group]) -> list[Win]:
         racing = [rival for rival in ranked if rival.method not in bounds()]
         if racing:
             limits = tuple(rival for rival in ranked if rival.method in bounds())
-            found.append(Win(benchmark_title(place[0]), place[1], ranking(racing), limits, best_published(*place)))
+            lower = [rival for rival in limits if rival.method == lower_bound()]
+            beaten = tuple(said for bound in lower if (said := exceeded(bound, racing)))
+            standings = ranking(racing)
+            found.append(Win(benchmark_title(place[0]), place[1], standings, limits, best_published(*place), beaten))
     return found
 
 
@@ -123,9 +129,26 @@ def _standing(rival: Contender, best: Contender, p: float | None) -> Standing:
         return Standing(rival, False, ONE_SEED)
     fewer = "" if seeds == most else f"{seeds} of {most} seeds, "
     if p > LEVEL:
-        return Standing(rival, True, f"{fewer}difference not significant, p = {p:.2g}")
+        return Standing(rival, seeds == most, f"{fewer}difference not significant, p = {p:.2g}")
     ahead = (rival.value or 0) > (best.value or 0)
     return Standing(rival, False, f"{fewer}above the best" if ahead else fewer.rstrip(", "))
+
+
+def exceeded(bound: Contender, racing: Sequence[Contender]) -> str:
+    """In a sentence, which methods the lower bound is above, and whether significantly; nothing if there is none."""
+    below = [rival for rival in racing if (bound.value or 0) > (rival.value or 0)]
+    if not below:
+        return ""
+    ps = holm([_p(bound, rival) if bound.by_seed else None for rival in below])
+    parts = [f"{rival.label} {rival.value:.2f} ({_p_text(p)})" for rival, p in zip(below, ps, strict=True)]
+    return f"{bound.label}, the lower bound, has {bound.value:.2f} % and is above {', '.join(parts)}."
+
+
+def _p_text(p: float | None) -> str:
+    if p is None:
+        return ONE_SEED
+    said = f"p = {p:.2g}" if p >= 0.001 else "p < 0.001"
+    return f"{'significant' if p <= LEVEL else 'not significant'}, {said}"
 
 
 def best_published(dataset: str, scenario: str) -> str:
@@ -171,6 +194,8 @@ def headline(groups: Sequence[Group]) -> list[str]:
         )
     if won and not races:
         sentences += [_outcome(win) for win in won[:3]]
+    for win in (win for win in won if win.beaten):
+        sentences.append(f"On {win.benchmark}, {win.scenario} scenario: {' '.join(win.beaten)}")
     verdicts = Counter(_verdicts(paper_tables(groups)).values())
     if verdicts:
         parts = [f"{verdicts[kind]} {_told(kind)}" for kind in Verdict if verdicts[kind]]
@@ -214,8 +239,9 @@ def _outcome(win: Win) -> str:
     """What the only contender of a benchmark came to."""
     only = win.ranking[0].rival
     used = neurons(only.groups[0])
-    size = "" if used is None else f", with {used[-1]:.0f} neurons in use"
-    return f"{only.label} ends at {only.text} % on {win.benchmark}, {win.scenario} scenario{size}."
+    size = "" if used is None else f", with {used[-1]:.0f} neurons"
+    bounds = "".join(f"; {bound.label} at {bound.text} %" for bound in win.bounds)
+    return f"{only.label} ends at {only.text} % on {win.benchmark}, {win.scenario} scenario{size}{bounds}."
 
 
 def _told(kind: Verdict) -> str:

@@ -2,7 +2,7 @@
 
 A row is a benchmark, a scenario, a method and, where it was run in several, a setting: the paper's number, ours, over
 how many seeds and which widths, how the head is inferred where the task is not told, and how many numbers the method
-keeps. "None" trains on each task in turn and "Joint" on all data.
+keeps. The bounds are `finetune`, which trains on each task in turn, and `joint`, which trains on all data.
 """
 
 from collections.abc import Sequence

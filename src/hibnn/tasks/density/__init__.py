@@ -1,14 +1,17 @@
-"""Densities over inputs, one a class: low-rank Gaussians and small mixtures of them, which size themselves.
+"""Densities over inputs, one a class: mixtures of Gaussians or Student's t, which choose their shapes and sizes.
 
 `hibnn.tasks.task_densities` keeps one for each class of each task, infers the task of an input from them and finds
-out-of-distribution inputs by them. No rows are stored. `moments` holds sufficient statistics, `gaussian` and `mixture`
-the densities as values, `evidence` and `fitting` choose their sizes, `merging` joins mixtures; `density` uses them all.
+out-of-distribution inputs by them. No rows are stored. `transform` is what densities see and `choosing` chooses it;
+`moments` holds sufficient statistics, `gaussian` and `mixture` the densities as values, `basis` the directions that a
+task's classes share; `families` (few inputs), `fitting` (many) and `tails` choose shapes and sizes; `merging` joins
+mixtures; `quantising`, `stored` and `compressing` keep them small; `density` uses them all.
 """
 
-from hibnn.tasks.density.density import Density, DensityOptions, MixtureDensity, SingleDensity, new_density
+from hibnn.tasks.density.density import Density, MixtureDensity, SingleDensity, new_density
 from hibnn.tasks.density.gaussian import LowRankGaussian
 from hibnn.tasks.density.mixture import Mixture
 from hibnn.tasks.density.moments import Statistics
+from hibnn.tasks.density.options import DensityOptions
 
 __all__ = [
     "Density",

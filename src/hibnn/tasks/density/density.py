@@ -1,80 +1,69 @@
 """The density of a class: it learns from rows, experience by experience, and gives the log density of others.
 
 `SingleDensity` is a Gaussian made from sufficient statistics: the same however its rows are divided into experiences.
-`MixtureDensity` is a mixture of a few Gaussians; rows that come later are fitted by a mixture of their own, which is
+`MixtureDensity` is a mixture of a few components; rows that come later are fitted by a mixture of their own, which is
 pooled with the first. `hibnn.tasks.task_densities` makes, updates, stores and restores them.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from functools import cached_property
-from typing import Literal, get_args
+from dataclasses import replace
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from hibnn.errors import UserError, unknown
+from hibnn.tasks.density.basis import Basis, Rows
+from hibnn.tasks.density.compressing import Bound, compress
+from hibnn.tasks.density.families import Borrowed, Fit, fit_family, refit
 from hibnn.tasks.density.fitting import fit_mixture
 from hibnn.tasks.density.gaussian import LowRankGaussian
 from hibnn.tasks.density.merging import pool
 from hibnn.tasks.density.mixture import Mixture
 from hibnn.tasks.density.moments import Statistics
+from hibnn.tasks.density.options import DensityOptions, Of
+from hibnn.tasks.density.quantising import byte_count
+from hibnn.tasks.density.stored import StoredMixture
+
+__all__ = ["Density", "DensityOptions", "MixtureDensity", "Of", "SingleDensity", "new_density", "restore_density"]
 
 MOST_ROWS = 6_000
 """Rows of an experience that a mixture is fitted to, drawn at random where there are more."""
-GAUSSIAN_FIELDS = tuple(field.name for field in fields(LowRankGaussian))
-Of = Literal["inputs", "features"]
-
-
-@dataclass(frozen=True)
-class DensityOptions:
-    """Bounds on the size of a class's density, and what its inputs are."""
-
-    components: int = 16
-    """at most so many Gaussians a class; 1: a single one, the same for any division into experiences"""
-    rank: int = 16
-    """at most so many factors each"""
-    power: float = 1.0
-    """inputs are first raised to this power (their signs stay); the same for all classes, so that they compare"""
-    standardise: bool = True
-    """whether every example is first scaled to mean 0 and standard deviation 1: for images, not for a few columns"""
-    of: Of = "inputs"
-    """what they are densities of: the inputs, or the network's last hidden layer under a task's head"""
-
-    def __post_init__(self) -> None:
-        for name in ("components", "rank"):
-            if getattr(self, name) < 1:
-                raise UserError(f"density-{name} must be at least 1, not {getattr(self, name)}.")
-        if self.of not in get_args(Of):
-            raise unknown("thing to have a density", self.of, get_args(Of))
-        if not self.power > 0:
-            raise UserError(f"density-power must be positive, not {self.power}.")
+FEW_INPUTS = 128
+"""Up to so many inputs, covariances are full; of more, they have low rank within a basis that a task has."""
+LEAST_VARIANCE = 1e-6
 
 
 class Density(ABC):
     """A density of a class that has seen some rows; immutable, so that an update returns another."""
 
     @abstractmethod
-    def update(self, x: Float[Tensor, "rows inputs"], held_out: Tensor, generator: torch.Generator) -> "Density":
+    def update(
+        self, x: Tensor, held_out: Tensor, generator: torch.Generator, borrowed: Borrowed | None = None
+    ) -> "Density":
         """The density after more rows; `held_out` rows of the class choose sizes and are not learned."""
 
-    mixture: Mixture | None
-    """The density as a mixture; None before any rows."""
+    @abstractmethod
+    def mixture_in(self, dtype: torch.dtype) -> Mixture | None:
+        """The density as a mixture; None before any rows."""
 
-    def log_density(self, x: Float[Tensor, "rows inputs"]) -> Float[Tensor, " rows"]:
+    def project(self, x: Float[Tensor, "rows inputs"]) -> Rows:
+        """Rows in the coordinates of the mixture."""
+        return Rows.of(x)
+
+    @property
+    def mixture(self) -> Mixture | None:
+        """The density as a mixture in single precision; None before any rows."""
+        return self.mixture_in(torch.float32)
+
+    def log_density(self, x: Float[Tensor, "rows inputs"] | Rows) -> Float[Tensor, " rows"]:
         """log p(x) of each row, in the precision of the rows; only after an update."""
-        mixture = self.double if x.dtype == torch.float64 else self.mixture
+        rows = x if isinstance(x, Rows) else self.project(x)
+        mixture = self.mixture_in(rows.z.dtype)
         assert mixture is not None
-        return mixture.log_density(x)
+        return mixture.log_density(rows)
 
-    @cached_property
-    def double(self) -> Mixture | None:
-        """The mixture in double precision, converted once."""
-        return None if self.mixture is None else self.mixture.to(torch.float64)
-
-    @cached_property
+    @property
     def count(self) -> float:
         """How many rows have been learned."""
         return 0.0 if self.mixture is None else float(self.mixture.counts.sum())
@@ -87,18 +76,28 @@ class Density(ABC):
         """How many numbers `tensors` stores."""
         return sum(tensor.numel() for tensor in self.tensors().values())
 
+    def byte_count(self) -> int:
+        """How many bytes `tensors` takes."""
+        return byte_count(self.tensors())
+
 
 class SingleDensity(Density):
     """A Gaussian whose rank has the highest evidence; held-out rows are not needed."""
 
     def __init__(self, options: DensityOptions, statistics: Statistics) -> None:
-        self.options, self.statistics, self.mixture = options, statistics, None
+        self.options, self.statistics, self.made = options, statistics, None
         if statistics.count:
-            gaussian = LowRankGaussian.of_statistics(statistics, options.rank).to(torch.float32)
-            self.mixture = Mixture((gaussian,), torch.tensor([float(statistics.count)]))
+            gaussian = LowRankGaussian.of_statistics(statistics, options.rank)
+            single = Mixture((gaussian,), torch.tensor([float(statistics.count)], dtype=torch.float64))
+            self.made = {torch.float64: single, torch.float32: single.to(torch.float32)}
 
-    def update(self, x: Tensor, held_out: Tensor, generator: torch.Generator) -> "SingleDensity":
+    def update(
+        self, x: Tensor, held_out: Tensor, generator: torch.Generator, borrowed: Borrowed | None = None
+    ) -> "SingleDensity":
         return SingleDensity(self.options, self.statistics.merge(Statistics.of(x)))
+
+    def mixture_in(self, dtype: torch.dtype) -> Mixture | None:
+        return None if self.made is None else self.made[dtype]
 
     def tensors(self) -> dict[str, Tensor]:
         """Count, mean and scatter matrix; of the latter, which is symmetric, the upper triangle."""
@@ -120,52 +119,96 @@ class SingleDensity(Density):
 
 
 class MixtureDensity(Density):
-    """A mixture of low-rank Gaussians whose number and rank held-out rows choose.
+    """A mixture whose family, number of components, rank and tails rows that it has not learned from choose.
 
-    Of an experience, at most 6,000 rows are fitted; their counts are scaled up to all of it.
+    Of an experience, at most 6,000 rows are fitted; their counts are scaled up to all of it. `fit` are the choices of
+    the last update, as long as they are needed: they are not stored.
     """
 
-    def __init__(self, options: DensityOptions, mixture: Mixture | None = None) -> None:
-        self.options, self.mixture = options, mixture
+    def __init__(
+        self,
+        options: DensityOptions,
+        stored: StoredMixture | None = None,
+        basis: Basis | None = None,
+        fit: Fit | None = None,
+    ) -> None:
+        self.options, self.stored, self.basis, self.fit = options, stored, basis, fit
 
-    def update(self, x: Tensor, held_out: Tensor, generator: torch.Generator) -> "MixtureDensity":
+    def project(self, x: Float[Tensor, "rows inputs"]) -> Rows:
+        return Rows.of(x) if self.basis is None else self.basis.project(x)
+
+    def mixture_in(self, dtype: torch.dtype) -> Mixture | None:
+        return None if self.stored is None else self.stored.mixture(dtype)
+
+    def update(
+        self, x: Tensor, held_out: Tensor, generator: torch.Generator, borrowed: Borrowed | None = None
+    ) -> "MixtureDensity":
         rows = x if len(x) <= MOST_ROWS else x[torch.randperm(len(x), generator=generator)[:MOST_ROWS]]
-        fitted = fit_mixture(rows, held_out, self.options.components, self.options.rank, generator)
-        fitted = Mixture(fitted.components, fitted.counts * (len(x) / len(rows)))
-        if self.mixture is not None:
-            fitted = pool(self.mixture, fitted, self.options.components)
-        return MixtureDensity(self.options, fitted)
+        held_out = held_out if len(held_out) else rows
+        if self.basis is None and x.shape[1] <= FEW_INPUTS:
+            given = borrowed or Borrowed(None, torch.full((x.shape[1],), LEAST_VARIANCE, dtype=torch.float64))
+            seed = int(torch.randint(2**31 - 1, (1,), generator=generator))
+            fit = fit_family(rows, held_out, self.options.components, given, seed)
+            return self._joined(fit.mixture, len(x) / len(rows), held_out, fit)
+        outside = 0 if self.basis is None else self.basis.inputs - self.basis.size
+        shared = None if borrowed is None else borrowed.rows()
+        mixture = fit_mixture(
+            self.project(rows), self.project(held_out), self.options.components, self.options.rank, generator,
+            outside=outside, borrowed=shared,
+        )  # fmt: skip
+        return self._joined(mixture, len(x) / len(rows), held_out)
+
+    def update_as(self, chosen: Fit, x: Tensor, borrowed: Borrowed, generator: torch.Generator) -> "MixtureDensity":
+        """The density after more rows, by choices made for most of them."""
+        seed = int(torch.randint(2**31 - 1, (1,), generator=generator))
+        fit = refit(x, chosen.family, chosen.freedom, chosen.scale, borrowed, seed)
+        return self._joined(fit.mixture, 1.0, x)
+
+    def _joined(self, fitted: Mixture, factor: float, held_out: Tensor, fit: Fit | None = None) -> "MixtureDensity":
+        """Pooled with what was known, and stored; one row fitted stands for `factor` rows."""
+        fitted = replace(fitted, counts=fitted.counts * factor)
+        held = self.project(held_out.to(fitted.counts.dtype))
+        if self.stored is not None:
+            fitted = pool(self.stored.mixture(fitted.counts.dtype), fitted, self.options.components)
+        return MixtureDensity(self.options, StoredMixture.of(fitted, held), self.basis, fit)
+
+    def within(self, bound: Bound) -> bool:
+        """Whether it keeps a bound already."""
+        if self.stored is None or (self.basis is not None and self.basis.size > bound.basis):
+            return False
+        components, rank = self.stored.variances.shape
+        return components <= bound.components and rank <= bound.rank
+
+    def compress(self, bound: Bound, basis: Basis | None) -> "MixtureDensity":
+        """The density within smaller bounds, with the first directions of its basis (`basis`) alone."""
+        if self.stored is None:
+            return MixtureDensity(self.options, None, basis)
+        mixture = self.stored.mixture(torch.float64)
+        made = compress(mixture, bound, None if basis is None else basis.size)
+        return MixtureDensity(self.options, StoredMixture.in_bits(made, self.stored.bits), basis)
 
     def tensors(self) -> dict[str, Tensor]:
-        """The counts, and the fields of each Gaussian under its number."""
-        if self.mixture is None:
-            return {"counts": torch.zeros(0)}
-        stored = {
-            f"{number}.{name}": getattr(gaussian, name)
-            for number, gaussian in enumerate(self.mixture.components)
-            for name in GAUSSIAN_FIELDS
-        }
-        return {"counts": self.mixture.counts, **stored}
+        return {"counts": torch.zeros(0)} if self.stored is None else self.stored.tensors()
 
     @classmethod
-    def from_tensors(cls, options: DensityOptions, tensors: Mapping[str, Tensor]) -> "MixtureDensity":
+    def from_tensors(
+        cls, options: DensityOptions, tensors: Mapping[str, Tensor], basis: Basis | None = None
+    ) -> "MixtureDensity":
         """From what `tensors` gave."""
-        components = tuple(
-            LowRankGaussian(*(tensors[f"{number}.{name}"] for name in GAUSSIAN_FIELDS))
-            for number in range(len(tensors["counts"]))
-        )
-        return cls(options, Mixture(components, tensors["counts"]) if components else None)
+        outside = 0 if basis is None else basis.inputs - basis.size
+        stored = StoredMixture.from_tensors(tensors, outside) if len(tensors["counts"]) else None
+        return cls(options, stored, basis)
 
 
-def new_density(options: DensityOptions, inputs: int) -> Density:
+def new_density(options: DensityOptions, inputs: int, basis: Basis | None = None) -> Density:
     """A density that has seen nothing."""
     if options.components == 1:
         return SingleDensity(options, Statistics.empty(inputs))
-    return MixtureDensity(options)
+    return MixtureDensity(options, None, basis)
 
 
-def restore_density(options: DensityOptions, tensors: Mapping[str, Tensor]) -> Density:
+def restore_density(options: DensityOptions, tensors: Mapping[str, Tensor], basis: Basis | None = None) -> Density:
     """A density from what `tensors` gave."""
     if options.components == 1:
         return SingleDensity.from_tensors(options, tensors)
-    return MixtureDensity.from_tensors(options, tensors)
+    return MixtureDensity.from_tensors(options, tensors, basis)

@@ -5,10 +5,13 @@ covariance, as long as there are too many or the union costs less than the numbe
 
     cost = 1/2 [ (n_i + n_j) log |C_ij| - n_i log |C_i| - n_j log |C_j| ]          (Runnalls 2007, an upper bound)
     worth = 1/2 (numbers of a component) log n                                     (as in BIC)
+
+A component is compared with the few whose means are nearest. `reduce` also makes a mixture smaller where a bound in
+bytes asks for it (`hibnn.tasks.density.compressing`).
 """
 
 import math
-from itertools import combinations
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -16,14 +19,27 @@ from torch import Tensor
 from hibnn.tasks.density.gaussian import LowRankGaussian
 from hibnn.tasks.density.mixture import Mixture
 
+NEIGHBOURS = 5
+"""Components that another may be united with: so many of the nearest."""
+Unions = dict[tuple[int, int], tuple[LowRankGaussian, float]]
+
 
 def pool(first: Mixture, second: Mixture, components: int) -> Mixture:
-    """A mixture for the rows of both, with at most `components` Gaussians."""
-    pooled = dict(enumerate([*first.components, *second.components]))
-    counts = dict(enumerate([*first.counts, *second.counts]))
-    total = float(first.counts.sum() + second.counts.sum())
-    unions = {pair: _union_and_cost(pooled, counts, *pair) for pair in combinations(pooled, 2)}
-    while unions:
+    """A mixture for the rows of both, with at most `components`."""
+    counts = torch.cat([first.counts, second.counts])
+    share = float(first.counts.sum() / counts.sum())
+    # on the scale of 1 / v, where the Gaussian is 0
+    inverse = share / first.freedom + (1 - share) / second.freedom
+    both = Mixture((*first.components, *second.components), counts, 1 / inverse if inverse else math.inf)
+    return reduce(both, components)
+
+
+def reduce(mixture: Mixture, components: int, *, thrifty: bool = True) -> Mixture:
+    """At most `components`; with `thrifty`, also fewer where the union costs less than it saves."""
+    pooled, counts = dict(enumerate(mixture.components)), dict(enumerate(mixture.counts))
+    total = float(mixture.counts.sum())
+    unions = _unions_of(list(pooled), pooled, counts)
+    while unions and (thrifty or len(pooled) > components):
         i, j = min(unions, key=lambda pair: unions[pair][1])
         made, cost = unions[i, j]
         worth = 0.5 * (len(made.mean) * (made.rank + 1) + 2) * math.log(total)
@@ -31,10 +47,27 @@ def pool(first: Mixture, second: Mixture, components: int) -> Mixture:
             break
         pooled[i], counts[i] = made, counts[i] + counts[j]
         del pooled[j], counts[j]
-        # only unions with the merged component change
+        # only unions with the merged component change, and those of components that lost a neighbour
+        lonely = {k for pair in unions if j in pair for k in pair if k in pooled} | {i}
         unions = {pair: value for pair, value in unions.items() if not {i, j} & set(pair)}
-        unions |= {(i, k): _union_and_cost(pooled, counts, i, k) for k in pooled if k != i}
-    return Mixture(tuple(pooled.values()), torch.stack(list(counts.values())))
+        unions |= _unions_of(sorted(lonely), pooled, counts, unions)
+    return replace(mixture, components=tuple(pooled.values()), counts=torch.stack(list(counts.values())))
+
+
+def _unions_of(
+    some: list[int], pooled: dict[int, LowRankGaussian], counts: dict[int, Tensor], known: Unions | None = None
+) -> Unions:
+    """The unions of some components with their nearest ones, but those already known."""
+    names = list(pooled)
+    means = torch.stack([gaussian.mean for gaussian in pooled.values()])
+    made: Unions = {}
+    for i in some:
+        order = (means - pooled[i].mean).square().sum(1).argsort()[: NEIGHBOURS + 1]
+        for j in (names[int(place)] for place in order):
+            pair = (min(i, j), max(i, j))
+            if i != j and pair not in made and pair not in (known or {}):
+                made[pair] = _union_and_cost(pooled, counts, *pair)
+    return made
 
 
 def union(first: LowRankGaussian, count: Tensor, second: LowRankGaussian, second_count: Tensor) -> LowRankGaussian:
@@ -44,6 +77,12 @@ def union(first: LowRankGaussian, count: Tensor, second: LowRankGaussian, second
     """
     share = count / (count + second_count)
     shift = second.mean - first.mean
+    mean = first.mean + (1 - share) * shift
+    if first.full or second.full:
+        between = torch.outer(shift, shift) * (share * (1 - share))
+        return LowRankGaussian.of_covariance(
+            mean, share * first.covariance() + (1 - share) * second.covariance() + between
+        )
     noise = share * first.noise + (1 - share) * second.noise
     # C - noise I is the sum of the outer products of these columns, so their singular vectors are its directions
     columns = [
@@ -51,11 +90,26 @@ def union(first: LowRankGaussian, count: Tensor, second: LowRankGaussian, second
         second.directions * ((1 - share) * (second.variances - second.noise).clamp(min=0)).sqrt(),
         shift[:, None] * (share * (1 - share)).sqrt(),
     ]
-    vectors, values, _ = torch.linalg.svd(torch.cat(columns, 1), full_matrices=False)
-    rank = min(max(first.rank, second.rank), len(values))
-    lost = values[rank:].square().sum() / max(1, len(shift) - rank)
-    variances = values[:rank].square() + noise
-    return LowRankGaussian(first.mean + (1 - share) * shift, vectors[:, :rank], variances, noise + lost)
+    return _of_factors(mean, torch.cat(columns, 1), noise, max(first.rank, second.rank), first.outside)
+
+
+def restrict(gaussian: LowRankGaussian, size: int) -> LowRankGaussian:
+    """The Gaussian within the first coordinates; what it had in the others becomes noise."""
+    lost = len(gaussian.mean) - size
+    if lost <= 0:
+        return gaussian
+    factors = gaussian.directions * (gaussian.variances - gaussian.noise).clamp(min=0).sqrt()
+    outside = factors[size:].square().sum() + gaussian.mean[size:].square().sum()
+    noise = gaussian.noise + outside / max(1, gaussian.inputs - gaussian.rank)
+    return _of_factors(gaussian.mean[:size], factors[:size], noise, gaussian.rank, gaussian.outside + lost)
+
+
+def _of_factors(mean: Tensor, factors: Tensor, noise: Tensor, rank: int, outside: int) -> LowRankGaussian:
+    """The Gaussian of covariance F F^T + noise I, with the leading directions of F F^T; the others become noise."""
+    vectors, values, _ = torch.linalg.svd(factors, full_matrices=False)
+    rank = min(rank, len(values))
+    lost = values[rank:].square().sum() / max(1, len(mean) + outside - rank)
+    return LowRankGaussian(mean, vectors[:, :rank], values[:rank].square() + noise, noise + lost, outside)
 
 
 def _union_and_cost(

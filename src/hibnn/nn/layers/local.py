@@ -1,0 +1,71 @@
+"""Local reparameterisation of a layer, with its gradient written out (Kingma et al. 2015).
+
+    a = x m + s * noise,    s = sqrt(x^2 v),    v = exp(log v)
+
+    da/dm = x,    da/dv = x^2 noise / (2 s),    d/d log v = v d/dv
+
+Written out, the variance is stored once and the backward pass takes four products of matrices. Layers
+(`hibnn.nn.layers.linear`) are drawn by `LocalSample`; training steps draw whole networks (`hibnn.nn.networks.local`).
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+
+class Drawn(NamedTuple):
+    """What the backward pass needs of a draw: x, x^2, m, v, 2 s and the noise."""
+
+    x: Tensor
+    square: Tensor
+    mean: Tensor
+    variance: Tensor
+    twice_scale: Tensor
+    noise: Tensor
+
+
+class LocalSample(torch.autograd.Function):
+    """a, differentiable in x, m and log v."""
+
+    @staticmethod
+    def forward(ctx, x, mean, log_variance, noise):
+        activations, drawn = draw(x, mean, log_variance.exp(), noise)
+        ctx.save_for_backward(*drawn)
+        return activations
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient):  # pyright: ignore[reportIncompatibleMethodOverride]
+        drawn = Drawn(*ctx.saved_tensors)
+        to_x, to_mean, to_variance = pull_back(gradient, drawn, ctx.needs_input_grad[0])
+        return to_x, to_mean, to_variance.mul_(drawn.variance), None
+
+
+def draw(x: Tensor, mean: Tensor, variance: Tensor, noise: Tensor) -> tuple[Tensor, Drawn]:
+    """a, and what `pull_back` needs."""
+    square = x * x
+    location = torch.addmm(mean[-1], x, mean[:-1])
+    twice_scale = torch.addmm(variance[-1], square, variance[:-1], beta=4, alpha=4).sqrt_()
+    activations = torch.addcmul(location, twice_scale, noise, value=0.5)
+    return activations, Drawn(x, square, mean, variance, twice_scale, noise)
+
+
+def pull_back(gradient: Tensor, drawn: Drawn, asked: bool) -> tuple[Tensor | None, Tensor, Tensor]:
+    """From the gradient of a to those of x (where it is `asked` for), m and v."""
+    x, square, mean, variance, twice_scale, noise = drawn
+    by_variance = gradient * noise
+    if gradient.ndim > 2:  # draws share location and scale, so their gradients are summed before the products
+        draws = tuple(range(gradient.ndim - 2))
+        gradient, by_variance = gradient.sum(draws), by_variance.sum(draws)
+    by_variance.div_(twice_scale)
+    to_mean, to_variance = torch.empty_like(mean), torch.empty_like(variance)
+    torch.mm(x.T, gradient, out=to_mean[:-1])
+    torch.sum(gradient, 0, out=to_mean[-1])
+    torch.mm(square.T, by_variance, out=to_variance[:-1])
+    torch.sum(by_variance, 0, out=to_variance[-1])
+    to_x = None
+    if asked:
+        to_x = torch.addcmul(gradient @ mean[:-1].T, by_variance @ variance[:-1].T, x, value=2)
+    return to_x, to_mean, to_variance

@@ -1,0 +1,60 @@
+"""What a user may say about densities: bounds on their size, and what they see of the inputs."""
+
+import re
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from hibnn.errors import UserError, unknown
+
+Of = Literal["inputs", "features"]
+Columns = Literal["auto", "raw", "rank"]
+UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
+
+
+@dataclass(frozen=True)
+class DensityOptions:
+    """Bounds on the size of a class's density, and what its inputs are."""
+
+    components: int = 32
+    """at most so many components a class; 1: a single Gaussian, the same for any division into experiences"""
+    rank: int = 16
+    """at most so many factors each, where inputs are many"""
+    power: float | None = None
+    """inputs are first raised to this power (their signs stay), the same for all classes, so that they compare; None:
+    the one that best tells the classes of the first task apart, where examples are standardised"""
+    standardise: bool = True
+    """whether every example is first scaled to mean 0 and standard deviation 1: for images, not for a few columns"""
+    of: Of = "inputs"
+    """what they are densities of: the inputs, or the network's last hidden layer under a task's head"""
+    columns: Columns = "auto"
+    """rank: columns become normal quantiles of their ranks in the first task; auto: if that tells its classes apart"""
+    basis: int = 192
+    """of more inputs than 128, a task's classes share so many directions"""
+    bytes: int | str | None = None
+    """at most so many bytes for all densities together, as a number or as 2MB, 500kB; None: no such bound"""
+
+    def __post_init__(self) -> None:
+        for name in ("components", "rank", "basis"):
+            if getattr(self, name) < 1:
+                raise UserError(f"density-{name} must be at least 1, not {getattr(self, name)}.")
+        if self.of not in get_args(Of):
+            raise unknown("thing to have a density", self.of, get_args(Of))
+        if self.columns not in get_args(Columns):
+            raise unknown("way to see columns", self.columns, get_args(Columns))
+        if self.power is not None and not self.power > 0:
+            raise UserError(f"density-power must be positive, not {self.power}.")
+        if self.bytes is not None:
+            read_bytes(self.bytes)
+
+    @property
+    def budget(self) -> int | None:
+        """The bound in bytes."""
+        return None if self.bytes is None else read_bytes(self.bytes)
+
+
+def read_bytes(words: int | str) -> int:
+    """A number of bytes as people write it: 2000000, "2MB", "500 kB", "1.5MiB"; kB are 1,000 and KiB 1,024 bytes."""
+    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)\s*", str(words).lower().replace("_", ""))
+    if match is None or match[2] not in UNITS or float(match[1]) * UNITS[match[2]] < 1:
+        raise UserError(f"density-bytes is a number of bytes such as 2MB, 500kB or 1000000, not {words!r}.")
+    return int(float(match[1]) * UNITS[match[2]])
