@@ -17,7 +17,9 @@ from jaxtyping import Bool, Float
 from numpy.typing import NDArray
 from torch import Tensor
 
+from hibnn.absent import keep_scales, with_absent_classes
 from hibnn.benchmarks.base import LazySplit, Split
+from hibnn.coverage import Coverage, spared_count
 from hibnn.denormals import flushing
 from hibnn.learners import find_method
 from hibnn.learners.base import GaussianPrediction, Learner, Prediction, Setting, State
@@ -29,6 +31,8 @@ from hibnn.tasks.outliers import Strangeness
 from hibnn.tasks.task_inference import P, TaskInference, divide
 
 ROWS_AT_ONCE = 4096
+COUNTED = "coverage."
+"""Before the names of what is stored of intervals."""
 OnClass = Callable[[dict[str, float]], None]
 Predictor = Callable[[Learner, NDArray[np.float32], Sequence[int]], list[P]]
 """p(y | x, t) under each of some heads, from the network alone."""
@@ -78,13 +82,19 @@ class ContinualModel:
     def __init__(self, learner: Learner, inference: TaskInference | None = None, *, precise: bool = False) -> None:
         self.learner, self.inference, self.precise = learner, inference, precise
         self.experience: Experience | None = None
+        self.coverage: dict[int, Coverage] = {}
+        """of the intervals of each head that predicts real targets"""
+        self.spared: Split | None = None
+        """rows of real targets that the network does without, until they have been counted"""
 
     def copy(self, method: str, options: MethodOptions) -> "ContinualModel":
         """Another one that knows the same, has other options, and goes its own way."""
         state = self.learner.state() if self.learner.experiences else None
         learner = new_learner(method, options, self.learner.setting, state)
         inference = None if self.inference is None else self.inference.copy()
-        return ContinualModel(learner, inference, precise=self.precise)
+        made = ContinualModel(learner, inference, precise=self.precise)
+        made.coverage = dict(self.coverage)
+        return made
 
     @property
     def heads(self) -> list[int]:
@@ -110,16 +120,28 @@ class ContinualModel:
         """Begin an experience of a task with so many outputs.
 
         Arguments:
-            head: of a task whose rows return; a new one, if not given.
+            head: of a task whose rows return, which grows where it has fewer outputs; a new one, if not given.
             targets: real numbers to learn, a row each; the labels of `train` count for densities alone.
             spare: whether the network does without the rows that calibrate.
             on_class: called after the density of each class.
         """
         spared = (spare and targets is None) or not self.learner.has_network
         split = self._divide(train, spared, short=not spare).load()
-        self.learner.begin_experience(split if targets is None else Split(split.x, targets), outputs, head)
+        if head is not None and targets is None and self.density_of == "inputs" and self.inference is not None:
+            split = with_absent_classes(split, self.inference, head, self.learner.experience)
+        if targets is not None:
+            split = self._spare_reals(Split(split.x, targets, split.weights))
+        self.learner.begin_experience(split, outputs, head)
         if self.density_of == "inputs":
             self._learn_densities(on_class)
+
+    @flushing
+    def calibrate_ahead(self, rows: Split, task: int, predictor: Predictor[Any]) -> None:
+        """Calibrate by rows of a known task that nothing has learned yet: no row need be spared for it later."""
+        if self.inference is not None and self.density_of == "inputs" and len(rows):
+            rows = as_weighted(rows)
+            predictions = predictor(self.learner, rows.x, self.heads)
+            self.inference.calibrate(predictions, self.joint(rows.x), task, torch.from_numpy(rows.y))
 
     def attach(self, train: LazySplit, task: int) -> None:
         """Hold the rows of a task again, after `restore`."""
@@ -137,6 +159,21 @@ class ContinualModel:
         if self.density_of == "features":
             self._learn_densities(on_class)
         self._calibrate(predictor)
+        if predictor is not None and self.learner.setting.regression:
+            self._count_coverage(predictor)
+
+    @flushing
+    def count_ahead(self, rows: Split, head: int, predictor: Predictor[GaussianPrediction]) -> None:
+        """Count rows of a known task that nothing has learned yet; what is counted at the end ages them."""
+        if len(rows):
+            rows = as_weighted(rows)
+            (prediction,) = predictor(self.learner, rows.x, [head])
+            targets = torch.from_numpy(rows.y[:, 0])
+            self.coverage[head] = self.coverage_of(head).update(prediction, targets, keep=1.0)
+
+    def coverage_of(self, head: int) -> Coverage:
+        """What is known of a head's intervals; nothing, of one that predicts classes."""
+        return self.coverage.get(head, Coverage.new())
 
     @flushing
     def learn_inference(self, train: LazySplit) -> None:
@@ -211,7 +248,9 @@ class ContinualModel:
     ) -> GaussianMixture:
         """Mean and variances of real targets."""
         tasks, within = self._asked(x, task, predictor)
-        return mix_reals(within, tasks)
+        heads = self.heads if task is None else [task]
+        pairs = zip(heads, within, strict=True)
+        return mix_reals([self.coverage_of(head).scaled(own) for head, own in pairs], tasks)
 
     @flushing
     def is_ood(self, x: NDArray[np.float32], rate: float = 0.05) -> Bool[Tensor, " rows"]:
@@ -243,13 +282,20 @@ class ContinualModel:
 
     def state(self) -> State:
         """Everything that must be stored to predict and to go on."""
-        return self.learner.state() if self.inference is None else self.learner.state() | self.inference.state()
+        counted = State({f"{COUNTED}{head}": coverage.counts for head, coverage in self.coverage.items()}, {})
+        state = self.learner.state() | counted
+        return state if self.inference is None else state | self.inference.state()
 
     def restore(self, state: State) -> None:
         """Take over a stored state."""
         self.learner.restore(state)
+        self.restore_coverage(state)
         if self.inference is not None:
             self.inference.restore(state)
+
+    def restore_coverage(self, state: State) -> None:
+        """Take over what was counted of intervals."""
+        self.coverage = {int(head): Coverage(counts) for head, counts in state.below(COUNTED).items()}
 
     @property
     def inference_bytes(self) -> int:
@@ -274,17 +320,35 @@ class ContinualModel:
         self.experience = Experience(rest, held, spare and len(held) > 0, short and len(held) > 0)
         return rest if spare else train
 
+    def _spare_reals(self, split: Split) -> Split:
+        """Hold out some rows of real targets, where they can be spared."""
+        count = spared_count(len(split))
+        if not count:
+            return split
+        seed = self.learner.setting.generator("coverage", self.learner.experience).initial_seed() % 2**32
+        order = np.random.default_rng(seed).permutation(len(split))
+        self.spared = split.take(order[:count])
+        return split.take(np.sort(order[count:]))
+
+    def _count_coverage(self, predictor: Predictor[GaussianPrediction]) -> None:
+        """Learn from rows that the network had not seen how far the intervals of the current task are off."""
+        if self.spared is not None:
+            rows, head = as_weighted(self.spared), self.learner.task
+            (prediction,) = predictor(self.learner, rows.x, [head])
+            self.coverage[head] = self.coverage_of(head).update(prediction, torch.from_numpy(rows.y[:, 0]))
+        self.spared = None
+
     def _learn_densities(self, on_class: OnClass) -> None:
         assert self.inference is not None
         assert self.experience is not None
         rest, held, task = self.experience.rest.load(), self.experience.held, self.learner.task
-        classes = self.learner.head_sizes[task]
+        classes = 1 if self.learner.setting.regression else self.learner.head_sizes[task]
         self.inference.densities.learn(rest, held, task, classes, on_class=on_class, learner=self.learner)
 
     def _calibrate(self, predictor: Predictor[Any] | None) -> None:
         if self.inference is None or self.experience is None:
             return
-        rest, held, task = self.experience.rest, self.experience.held, self.learner.task
+        rest, held, task = self.experience.rest, as_weighted(self.experience.held), self.learner.task
         predictions = (predictor or with_streams("calibrate", task))(self.learner, held.x, self.heads)
         labels = torch.from_numpy(held.y)
         self.inference.calibrate(predictions, self.joint(held.x), task, labels, self.experience.spared)
@@ -292,7 +356,10 @@ class ContinualModel:
             self.inference.densities.settle(rest.load(), held, task, self.learner)
         if self.density_of == "inputs" and isinstance(predictions[task], Prediction):
             split = rest.load()
+            before = [fresh.scales for fresh in self.inference.fresh[task : task + 1]]
             self.inference.begin_drift(torch.from_numpy(split.x), torch.from_numpy(split.y), task)
+            if before:
+                keep_scales(self.inference, task, before[0], split.y)
             for number in range(len(self.inference.fresh)):
                 self._measure_drift(number, predictor)
         self.experience = None
@@ -310,6 +377,18 @@ class ContinualModel:
         heads = self.heads if task is None else [task]
         useful = self.inference is not None and self.inference.uses_densities(heads)
         return self.posterior(x, heads, self.joint(x, heads) if useful else [], predictor)
+
+
+def as_weighted(split: Split) -> Split:
+    """As many rows, each as often as its weight asks: what calibrates counts rows, and all of them once.
+
+    Row i is taken at the n points of (k + 1/2) / n that fall into its part of the sum of weights.
+    """
+    if split.weights is None or not len(split):
+        return split
+    ends = split.weights.astype(np.float64).cumsum()
+    points = (np.arange(len(split)) + 0.5) / len(split) * ends[-1]
+    return split.take(np.searchsorted(ends, points))
 
 
 def new_learner(method: str, options: MethodOptions, setting: Setting, state: State | None = None) -> Learner:

@@ -49,8 +49,6 @@ WRONG = {
     "labels of a new type": (lambda m: m.partial_fit(X, Y.astype(str)), "the labels are words"),
     "labels of several types": (lambda m: m.partial_fit(X, np.array([0, "a"] * 30, dtype=object)), "type"),
     "bytes as labels": (lambda m: m.partial_fit(X, Y.astype(bytes)), "not"),
-    "one new class alone": (lambda m: m.partial_fit(X, np.full(60, 9)), "one class only"),
-    "a class its task lacks": (lambda m: m.partial_fit(X, Y + 1, task="first"), "cannot take 3"),
     "a class not announced": (lambda m: m.partial_fit(X, Y + 5, classes=[5, 6]), "that `classes` does not"),
     "classes of another type": (lambda m: m.partial_fit(X, Y + 5, classes=["5", "6"]), "are words"),
     "a fraction as task": (lambda m: m.partial_fit(X, Y + 5, task=1.5), "a word or a whole number"),

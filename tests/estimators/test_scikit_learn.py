@@ -18,8 +18,17 @@ from hibnn.learners import methods
 QUICK = {"epochs": 20, "truncation": 20, "random_state": 0}
 
 
+def not_exactly(estimator):
+    """A row of weight 2 is two rows in the objective (tests/estimators/test_weights.py), but not in its minibatches."""
+    reason = "minibatches and held-out rows are drawn by number"
+    return dict.fromkeys((f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")), reason)
+
+
 # scikit-learn skips its check of the array API unless the environment asks for it; every other check applies
-@parametrize_with_checks([ContinualClassifier(epochs=8, truncation=20), ContinualRegressor(epochs=8, truncation=20)])
+@parametrize_with_checks(
+    [ContinualClassifier(epochs=8, truncation=20), ContinualRegressor(epochs=8, truncation=20)],
+    expected_failed_checks=not_exactly,
+)
 def test_the_estimators_pass_scikit_learns_own_checks(estimator, check):
     if check.func.__name__ == "check_array_api_input":
         pytest.skip("the networks are torch's and numpy's arrays come in")
@@ -27,7 +36,7 @@ def test_the_estimators_pass_scikit_learns_own_checks(estimator, check):
 
 
 @pytest.mark.slow
-@parametrize_with_checks([ContinualClassifier(), ContinualRegressor()])
+@parametrize_with_checks([ContinualClassifier(), ContinualRegressor()], expected_failed_checks=not_exactly)
 def test_the_estimators_as_they_come_pass_scikit_learns_own_checks(estimator, check):
     if check.func.__name__ == "check_array_api_input":
         pytest.skip("the networks are torch's and numpy's arrays come in")

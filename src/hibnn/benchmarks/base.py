@@ -36,13 +36,21 @@ class Scenario(StrEnum):
 
 @dataclass(frozen=True)
 class Split:
-    """Examples: inputs (n, d) as float32 and labels (n,), each an index into its task's classes."""
+    """Examples: inputs (n, d) as float32 and labels (n,), each an index into its task's classes.
+
+    `weights` (n,) say how much each counts in the likelihood; None: all count once.
+    """
 
     x: NDArray[np.float32]
     y: NDArray[np.int64]
+    weights: NDArray[np.float32] | None = None
 
     def __len__(self) -> int:
         return len(self.y)
+
+    def take(self, rows: NDArray[Any]) -> "Split":
+        """Some of the examples, by number or by truth value."""
+        return Split(self.x[rows], self.y[rows], None if self.weights is None else self.weights[rows])
 
 
 @dataclass(frozen=True)
@@ -58,6 +66,7 @@ class LazySplit:
     scale: float = 1.0
     pixels: NDArray[np.int64] | None = None
     power: float = 1.0
+    weights: NDArray[np.float32] | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -67,11 +76,13 @@ class LazySplit:
         if self.pixels is not None:
             x = x[:, self.pixels]
         scaled = np.divide(x, self.scale, dtype=np.float32)
-        return Split(scaled if self.power == 1 else np.power(scaled, self.power, dtype=np.float32), self.labels)
+        powers = scaled if self.power == 1 else np.power(scaled, self.power, dtype=np.float32)
+        return Split(powers, self.labels, self.weights)
 
     def take(self, keep: NDArray[np.int64]) -> "LazySplit":
         """The experience's rows at the positions `keep`."""
-        return replace(self, rows=self.rows[keep], labels=self.labels[keep])
+        weights = None if self.weights is None else self.weights[keep]
+        return replace(self, rows=self.rows[keep], labels=self.labels[keep], weights=weights)
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,16 @@
 
     p(c | x) = sum_t p(t | x) p(c | x, t)
 
-A task t is a head with its own classes. An experience belongs to the task it is given; without a name it belongs to the
-latest task that has all its classes (the data drift, the posterior becomes the prior, the head stays), or else begins a
-new task with the classes it holds.
+A task t is a head with its own classes. An experience belongs to the task it is given. Without a name it belongs to the
+latest task that has all its classes (the data drift, the posterior becomes the prior, the head stays), or else to the
+one that has most of its rows' classes, whose head grows by the others. If no task has any of them, it begins a new one.
+A class that an experience lacks is neither right nor wrong there (`hibnn.nn.likelihoods`): rare classes may come and go
+under one head. The head of a task with a single class says nothing; its density alone tells it from other tasks.
 """
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +20,7 @@ from sklearn.base import ClassifierMixin
 from hibnn.errors import UserError
 from hibnn.estimators.common import ContinualEstimator, next_name
 from hibnn.estimators.computing import threads
+from hibnn.estimators.drift import Drift
 from hibnn.estimators.inputs import read_examples
 from hibnn.estimators.labels import (
     all_classes,
@@ -29,8 +34,10 @@ from hibnn.estimators.labels import (
 )
 from hibnn.estimators.model import Model, TaskName, TaskRecord
 from hibnn.estimators.scaling import Scaling
+from hibnn.estimators.weights import ClassWeight, check_class_weight, check_named, counted, weigh_classes
 
 if TYPE_CHECKING:
+    from hibnn.tasks import TaskInferenceName
     from hibnn.tasks.mixture import ClassMixture
 
 
@@ -47,25 +54,91 @@ class ContinualClassifier(ClassifierMixin, ContinualEstimator):
 
     classes_: NDArray[Any]
 
+    def __init__(
+        self,
+        method: str = "ibnn",
+        *,
+        truncation: int | Literal["auto"] = "auto",
+        epochs: int | None = None,
+        batch_size: int | None = None,
+        scaling: str | None = "columns",
+        prediction: Literal["sample", "mean"] = "sample",
+        draws: int = 32,
+        task_inference: "TaskInferenceName | Literal['auto']" = "auto",
+        density: Mapping[str, Any] | None = None,
+        options: Mapping[str, Any] | None = None,
+        class_weight: ClassWeight = None,
+        drift: Drift = "follow",
+        ood: Literal["class"] | None = None,
+        early_stopping: bool = True,
+        patience: int = 2,
+        n_jobs: int | None = None,
+        device: Literal["cpu", "cuda", "auto"] = "cpu",
+        verbose: int = 0,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        """The parameters of `ContinualEstimator`, and `class_weight`: how much the rows of each class count.
+
+        'balanced' gives all classes of an experience the same weight together, a dictionary has weights by class (1
+        where it has none). They have a mean of 1 over an experience's rows and may change between experiences. They
+        count in the likelihood, so probabilities are those of data in which classes are as frequent as their weights
+        say, and where held-out rows size the network, so a rare class gets neurons of its own sooner.
+        """
+        super().__init__(
+            method,
+            truncation=truncation,
+            epochs=epochs,
+            batch_size=batch_size,
+            scaling=scaling,
+            prediction=prediction,
+            draws=draws,
+            task_inference=task_inference,
+            density=density,
+            options=options,
+            drift=drift,
+            ood=ood,
+            early_stopping=early_stopping,
+            patience=patience,
+            n_jobs=n_jobs,
+            device=device,
+            verbose=verbose,
+            random_state=random_state,
+        )
+        self.class_weight: ClassWeight = class_weight
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_class_weight(self.class_weight)
+
     @property
     def _regression(self) -> bool:
         return False
 
-    def fit(self, X: Any, y: Any, task: TaskName | None = None) -> Self:
-        """Forget everything and learn a first experience."""
+    def fit(self, X: Any, y: Any, task: TaskName | None = None, *, sample_weight: Any = None) -> Self:
+        """Forget everything and learn a first experience; `sample_weight` as for `partial_fit`."""
         with self._afresh():
-            return self.partial_fit(X, y, task)
+            return self.partial_fit(X, y, task, sample_weight=sample_weight)
 
-    def partial_fit(self, X: Any, y: Any, task: TaskName | None = None, *, classes: Any = None) -> Self:
-        """Learn one more experience; `classes` names classes of a new task that this experience may lack."""
+    def partial_fit(
+        self, X: Any, y: Any, task: TaskName | None = None, *, classes: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Learn one more experience; `classes` names classes of a new task that this experience may lack.
+
+        `sample_weight` says how often each row counts in the likelihood: 2 as two rows, 0 as if it were absent. It and
+        `class_weight` multiply. Both count where held-out rows size the network and weigh it against densities; the
+        densities themselves count every row once.
+        """
         with self._unchanged_on_failure():
             first = not hasattr(self, "model_")
             x, labels = read_examples(self, X, y, first, numeric=False)
             labels = read_labels(labels)
+            x, labels, weights = counted(x, labels, sample_weight)
             model = self._begin(x, Scaling.identity(1)) if first else self.model_
             announced = () if classes is None else announced_classes(classes)
-            record = find_task(model, task, distinct(labels), announced)
-            self._learn(model, x, positions(labels, record.classes), record)
+            record = find_task(model, task, labels, announced)
+            check_named(self.class_weight, {one for known in (*model.tasks, record) for one in known.classes})
+            weights = weigh_classes(self.class_weight, labels, weights)
+            self._learn(model, x, positions(labels, record.classes), record, weights)
         return self
 
     def predict(self, X: Any, task: TaskName | None = None) -> NDArray[Any]:
@@ -107,34 +180,55 @@ class ContinualClassifier(ClassifierMixin, ContinualEstimator):
         self.classes_ = all_classes(model)
 
 
-def find_task(model: Model, name: TaskName | None, present: tuple[Any, ...], announced: tuple[Any, ...]) -> TaskRecord:
-    """The task that an experience with these classes belongs to, known or new."""
+def find_task(model: Model, name: TaskName | None, labels: NDArray[Any], announced: tuple[Any, ...]) -> TaskRecord:
+    """The task that an experience with these labels belongs to, known (perhaps with more classes) or new."""
+    present = distinct(labels)
     known_classes = [label for task in model.tasks for label in task.classes]
     check_same_kind(known_classes, present)
     check_same_kind(present, announced or present)
     check_count({*known_classes, *present, *announced})
-    wanted = tuple(sorted({*present, *announced}))
-    for task in reversed(model.tasks):
-        if (name is None and {*wanted} <= {*task.classes}) or (name is not None and name == task.name):
-            _check_known(task, wanted)
-            return task
-    if announced and not {*present} <= {*announced}:
+    if announced and not {*present} <= {*announced, *known_classes}:
         raise UserError(f"the labels hold classes that `classes` does not: {_listed({*present} - {*announced})}.")
-    if len(wanted) < 2:
+    wanted = tuple(sorted({*present, *announced}))
+    task = _task_named(model, name) if name is not None else _task_with(model, labels, wanted)
+    if task is not None:
+        return _with_classes(model, task, wanted)
+    if len(wanted) < 2 and not model.inference.has_density:
         raise UserError(
-            f"the data hold one class only ({_listed(wanted)}), and a new task needs two or more: "
-            "add examples of another class, or name the classes to come with classes=."
+            f"the data hold one class only ({_listed(wanted)}), and nothing but a density can tell a task of one class "
+            "from others: infer tasks by density, add examples of another class, or name the classes to come with "
+            "classes=."
         )
     return TaskRecord(next_name(model) if name is None else name, wanted)
 
 
-def _check_known(task: TaskRecord, wanted: tuple[Any, ...]) -> None:
-    unknown = {*wanted} - {*task.classes}
-    if unknown:
+def _task_named(model: Model, name: TaskName) -> TaskRecord | None:
+    return next((task for task in model.tasks if task.name == name), None)
+
+
+def _task_with(model: Model, labels: NDArray[Any], wanted: tuple[Any, ...]) -> TaskRecord | None:
+    """The latest task that has all these classes; where heads can grow, otherwise the one with most of the rows."""
+    for task in reversed(model.tasks):
+        if {*wanted} <= {*task.classes}:
+            return task
+    if not model.learner.can_grow:
+        return None
+    shared = [int(np.isin(labels, np.array(task.classes)).sum()) for task in model.tasks]
+    most = max(shared, default=0)
+    return next(
+        (task for task, rows in zip(reversed(model.tasks), reversed(shared), strict=True) if rows == most > 0), None
+    )
+
+
+def _with_classes(model: Model, task: TaskRecord, wanted: tuple[Any, ...]) -> TaskRecord:
+    """The task with the classes that are new to it behind its own."""
+    unknown = tuple(sorted({*wanted} - {*task.classes}))
+    if unknown and not model.learner.can_grow:
         raise UserError(
-            f"task {task.name} has the classes {_listed(task.classes)} and cannot take {_listed(unknown)}: "
-            "give these data a task name of their own, or none."
+            f"task {task.name} has the classes {_listed(task.classes)} and {model.method} cannot add "
+            f"{_listed(unknown)}: give these data a task name of their own, or none."
         )
+    return replace(task, classes=(*task.classes, *unknown))
 
 
 def _listed(names: Any) -> str:

@@ -59,7 +59,7 @@ class ContinualEstimator(BaseEstimator, ABC):
         scaling: str | None = "columns",
         prediction: Literal["sample", "mean"] = "sample",
         draws: int = 32,
-        task_inference: "TaskInferenceName" = "density",
+        task_inference: "TaskInferenceName | Literal['auto']" = "auto",
         density: Mapping[str, Any] | None = None,
         options: Mapping[str, Any] | None = None,
         drift: Drift = "follow",
@@ -87,7 +87,8 @@ class ContinualEstimator(BaseEstimator, ABC):
                 weights: faster, and surer of itself than it should be.
             draws: how many draws 'sample' averages.
             task_inference: how tasks are told apart when nobody names them: 'density' by densities of their inputs,
-                'entropy' by how sure each head is. It cannot change.
+                'entropy' by how sure each head is. 'auto' is 'density', but 'entropy' for a regressor whose first task
+                has no name: it has one task, as far as anybody knows, and stores no densities. It cannot change.
             density: further options of the densities, by the names of `hibnn.tasks.density.DensityOptions`. They cannot
                 change.
             options: further options of the method, by name, as `hibnn methods NAME` lists them: for example
@@ -117,7 +118,7 @@ class ContinualEstimator(BaseEstimator, ABC):
         self.scaling = scaling
         self.prediction: Literal["sample", "mean"] = prediction
         self.draws = draws
-        self.task_inference: TaskInferenceName = task_inference
+        self.task_inference: TaskInferenceName | Literal["auto"] = task_inference
         self.density = density
         self.options = options
         self.drift: Drift = drift
@@ -168,6 +169,11 @@ class ContinualEstimator(BaseEstimator, ABC):
         """Which rows belong to none of the tasks: less likely than all but this share of rows that do belong."""
         x = self._inputs(X)
         with value_errors(), threads(self.n_jobs):
+            if not self.model_.inference.has_density:
+                raise UserError(
+                    "this model has no densities of inputs, and nothing else says what is out of distribution: infer "
+                    "tasks by density, task_inference='density' (--task-inference density), from the first data on."
+                )
             return self.model_.continual.is_ood(x, rate).numpy()
 
     def export_onnx(
@@ -228,8 +234,12 @@ class ContinualEstimator(BaseEstimator, ABC):
                 delattr(self, name)
             yield
 
-    def _begin(self, x: NDArray[np.floating], targets: Scaling) -> Model:
-        """An empty model for inputs like these."""
+    def _begin(self, x: NDArray[np.floating], targets: Scaling, named: bool = False) -> Model:
+        """An empty model for inputs like these; `named` if its first task is.
+
+        Classes may come at any time that must be told from those before, and a density learns from rows that are there:
+        so classifiers have densities from the first on. Real targets belong to one task unless somebody names others.
+        """
         from torch import from_numpy
 
         from hibnn.continual import ContinualModel, new_learner
@@ -243,11 +253,13 @@ class ContinualEstimator(BaseEstimator, ABC):
         options = method_options(self.method, self.truncation, self.scaling, columns, self.options)
         seed = first_seed(self.random_state)
         scaling = input_scaling(self, x) if self.scaling == "columns" else Scaling.identity(columns)
-        if not find_method(self.method).has_network and self.task_inference != "density":
+        automatic = "density" if named or not self._regression else "entropy"
+        kind = automatic if self.task_inference == "auto" else self.task_inference
+        if not find_method(self.method).has_network and kind != "density":
             raise UserError(f"{self.method} has no network: leave task_inference at 'density'.")
         setting = Setting(columns, Layout.MULTI, seed, find_device(self.device), self._regression)
         densities = density_options(self.scaling, self.density)
-        inference = TaskInference(self.task_inference, replace(setting, device=find_device("cpu")), options=densities)
+        inference = TaskInference(kind, replace(setting, device=find_device("cpu")), options=densities)
         inference.densities.scale = from_numpy(scaling.scale)
         continual = ContinualModel(new_learner(self.method, options, setting), inference, precise=True)
         return Model(self.method, options, scaling, targets, (), continual)
@@ -276,7 +288,7 @@ class ContinualEstimator(BaseEstimator, ABC):
         if hasattr(self, "model_"):
             model = self.model_
             for old, new in ((model.method, self.method), (model.inference.kind, self.task_inference)):
-                if old != new:
+                if new not in (old, "auto"):
                     raise UserError(f"this model was begun with {old} and cannot go on with {new}: call fit.")
             self._check_unchanged(model)
         _ = self._mode
@@ -298,7 +310,14 @@ class ContinualEstimator(BaseEstimator, ABC):
         for name in (name for name, differs in changed.items() if differs):
             raise UserError(f"this model was begun with another {name}, which cannot change: set it back, or call fit.")
 
-    def _learn(self, model: Model, x: NDArray[np.floating], y: NDArray[Any], task: TaskRecord) -> None:
+    def _learn(
+        self,
+        model: Model,
+        x: NDArray[np.floating],
+        y: NDArray[Any],
+        task: TaskRecord,
+        weights: NDArray[np.float64] | None = None,
+    ) -> None:
         """Train on an experience that has been checked, and become what comes out."""
         from hibnn.benchmarks.base import Split
         from hibnn.estimators.options import method_options
@@ -307,7 +326,7 @@ class ContinualEstimator(BaseEstimator, ABC):
 
         self._check_parameters()
         check_task_name(task.name)
-        split = Split(model.inputs.apply(x), y)
+        split = Split(model.inputs.apply(x), y, None if weights is None else weights.astype(np.float32))
         options = method_options(self.method, self.truncation, self.scaling, x.shape[1], self.options)
         rate = {"learning_rate": getattr(options, "learning_rate", 0)}  # it may change between experiences
         model = replace(model, options=with_length(model.options, rate))

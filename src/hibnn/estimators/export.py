@@ -6,11 +6,13 @@ Inputs are the columns of the table, by name, or for a model of arrays one input
 deviations) and `tasks`. The names of classes and tasks, and what the inputs take, are in the file's metadata as JSON.
 """
 
+import copy
 import json
 import logging
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -24,7 +26,7 @@ from hibnn.estimators.tables.graph import INNER, Precision, with_own_inputs
 from hibnn.files.atomic import atomic_write
 from hibnn.learners.base import GaussianPrediction, Prediction
 from hibnn.learners.sequential_bayes import SequentialBayes
-from hibnn.nn.likelihoods import Gaussian
+from hibnn.nn.likelihoods import VaryingGaussian
 from hibnn.tasks.mixture import mix_classes, mix_reals
 
 
@@ -78,19 +80,19 @@ class ExportRegressor(ExportModule):
     def __init__(self, model: Model, heads: Sequence[int], mode: PredictionMode) -> None:
         super().__init__(model, heads, mode)
         assert isinstance(model.learner, SequentialBayes)
-        noise = [model.learner.bayesian.noise[head] for head in heads]
-        self.noise = [float(own.log_noise.detach().exp()) for own in noise if isinstance(own, Gaussian)]
+        self.noise = [cast(VaryingGaussian, copy.deepcopy(model.learner.bayesian.noise[head])) for head in heads]
+        self.coverage = [model.continual.coverage_of(head) for head in heads]
+        _ = [coverage.factor for coverage in self.coverage]
         self.target_mean, self.target_scale = float(model.targets.mean[0]), float(model.targets.scale[0])
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
         predictions = []
         outputs, joint = self.outputs(x)
         for values, noise in zip(outputs, self.noise, strict=True):
-            mean = values.mean(0)[:, 0]
-            spread = (values[..., 0] - mean).square().mean(0)
-            predictions.append(GaussianPrediction(mean, spread, torch.full_like(mean, noise)))
+            predictions.append(GaussianPrediction(*noise.moments(values)))
         tasks, within = self.inference.posterior(predictions, joint, tasks=self.heads, exponents=self.exponents)
-        mixed = mix_reals(within, tasks)
+        scaled = [coverage.scaled(own) for coverage, own in zip(self.coverage, within, strict=True)]
+        mixed = mix_reals(scaled, tasks)
         total, epistemic, _ = mixed.deviations
         return (
             mixed.mean * self.target_scale + self.target_mean,

@@ -81,8 +81,10 @@ def check_same_kind(known: Sequence[Any], new: Sequence[Any]) -> None:
 
 
 def positions(labels: NDArray[Any], classes: Sequence[Any]) -> NDArray[np.int64]:
-    """The place of every label among classes that are in order."""
-    return np.searchsorted(np.array(classes), labels).astype(np.int64)
+    """The place of every label among classes, in whatever order these are."""
+    known = np.array(classes)
+    order = known.argsort()
+    return order[np.searchsorted(known, labels, sorter=order)].astype(np.int64)
 
 
 def all_classes(model: Model) -> NDArray[Any]:

@@ -81,6 +81,7 @@ class Model:
             return self
         number, continual = self.head_of[task], self.continual.copy(self.method, self.options)
         continual.learner.temper(number, keep)
+        continual.coverage.pop(number, None)
         if keep == 0 and continual.inference is not None:
             continual.inference.densities.forget(number)
         return replace(self, continual=continual)

@@ -100,7 +100,7 @@ def _estimator(metadata: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Co
 
 def check_facts(estimator: ContinualEstimator, model: Model) -> None:
     """Raise where parts of a file that are whole do not belong together."""
-    heads = [1 if model.regression else len({*task.classes}) for task in model.tasks]
+    heads = [2 if model.regression else len({*task.classes}) for task in model.tasks]
     if not heads or heads != model.learner.head_sizes:
         raise ValueError(f"it names tasks of {heads} classes and has heads for {model.learner.head_sizes}")
     for task in model.tasks:
@@ -151,6 +151,7 @@ def read_model(
     state = State(State(dict(tensors), {}).below(MODEL), metadata["model"])
     inference.restore(state)
     continual = ContinualModel(new_learner(metadata["method"], options, setting, state), inference, precise=True)
+    continual.restore_coverage(state)
     return Model(metadata["method"], options, inputs, targets, tasks, continual)
 
 

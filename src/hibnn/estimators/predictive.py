@@ -18,7 +18,7 @@ from hibnn.learners import Learner, Prediction
 from hibnn.learners.base import GaussianPrediction
 from hibnn.learners.sequential_bayes import SequentialBayes
 from hibnn.nn.layers.mask_form import MaskForm
-from hibnn.nn.likelihoods import Gaussian
+from hibnn.nn.likelihoods import VaryingGaussian
 from hibnn.nn.networks.bayesian import BayesianMLP
 from hibnn.nn.networks.ensemble import Ensemble, Parts, at_the_means, drawn
 
@@ -85,16 +85,12 @@ class PredictionMode:
     def reals(self, learner: Learner, x: np.ndarray, heads: Sequence[int]) -> list[GaussianPrediction]:
         """Mean, variance of the posterior and variance of the noise from every head, in standardised targets."""
         assert isinstance(learner, SequentialBayes)
-        whole = torch.empty(len(heads), 2, len(x), dtype=torch.float64)
+        whole = torch.empty(len(heads), 3, len(x), dtype=torch.float64)
+        likelihoods = [cast(VaryingGaussian, learner.bayesian.noise[head]) for head in heads]
         for rows, outputs in self.outputs(learner, x, heads):
-            for (mean, variance), values in zip(whole, outputs, strict=True):
-                mean[rows] = values[..., 0].mean(0)
-                variance[rows] = values[..., 0].var(0, correction=0)
-        noise = [cast(Gaussian, learner.bayesian.noise[head]).log_noise.detach().exp().cpu() for head in heads]
-        return [
-            GaussianPrediction(mean, variance, own.expand(len(x)))
-            for (mean, variance), own in zip(whole, noise, strict=True)
-        ]
+            for parts, values, likelihood in zip(whole, outputs, likelihoods, strict=True):
+                parts[:, rows] = torch.stack(likelihood.moments(values)).detach().cpu()
+        return [GaussianPrediction(*parts) for parts in whole]
 
 
 def empty_prediction(rows: int, classes: int) -> Prediction:

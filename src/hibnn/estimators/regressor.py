@@ -1,8 +1,10 @@
 """A regressor that learns real targets experience by experience, with a standard deviation for every prediction.
 
-    y = f(x) + e,    e ~ N(0, noise^2),    Var[y | x] = Var[f(x)] (epistemic) + noise^2 (aleatoric)
+    y = f(x) + e,    e ~ N(0, noise(x)^2),    Var[y | x] = Var[f(x)] (epistemic) + noise(x)^2 (aleatoric)
 
-Experiences without a task's name belong to the latest task. Without a name at prediction, all tasks' heads are mixed.
+Deviations are multiplied by a factor that held-out rows ask for (`hibnn.coverage`). Experiences without a task's name
+belong to the latest task. Without a name at prediction, all tasks' heads are mixed. Densities that tell tasks apart are
+learned only if the first task has a name, or if they are asked for (task_inference="density").
 """
 
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -17,6 +19,7 @@ from hibnn.estimators.computing import threads
 from hibnn.estimators.inputs import read_examples
 from hibnn.estimators.model import Model, TaskName, TaskRecord
 from hibnn.estimators.scaling import Scaling, check_size
+from hibnn.estimators.weights import counted
 
 if TYPE_CHECKING:
     from hibnn.tasks.mixture import GaussianMixture
@@ -38,20 +41,26 @@ class ContinualRegressor(RegressorMixin, ContinualEstimator):
     def _regression(self) -> bool:
         return True
 
-    def fit(self, X: Any, y: Any, task: TaskName | None = None) -> Self:
-        """Forget everything and learn a first experience."""
+    def fit(self, X: Any, y: Any, task: TaskName | None = None, *, sample_weight: Any = None) -> Self:
+        """Forget everything and learn a first experience; `sample_weight` as for `partial_fit`."""
         with self._afresh():
-            return self.partial_fit(X, y, task)
+            return self.partial_fit(X, y, task, sample_weight=sample_weight)
 
-    def partial_fit(self, X: Any, y: Any, task: TaskName | None = None) -> Self:
-        """Learn one more experience."""
+    def partial_fit(self, X: Any, y: Any, task: TaskName | None = None, *, sample_weight: Any = None) -> Self:
+        """Learn one more experience.
+
+        `sample_weight` says how often each row counts in the likelihood: 2 as two rows, 0 as if it were absent. Rows
+        held out to size the network count so too; densities of inputs count every row once.
+        """
         with self._unchanged_on_failure():
             first = not hasattr(self, "model_")
             x, targets = read_examples(self, X, y, first, numeric=True)
+            x, targets, weights = counted(x, targets, sample_weight)
             targets = targets.astype(np.float64).reshape(-1, 1)
             check_size(targets, "the targets")
-            model = self._begin(x, Scaling.of(targets)) if first else self.model_
-            self._learn(model, x, model.targets.apply(targets, "the targets"), find_task(model, task))
+            model = self._begin(x, Scaling.of(targets), named=task is not None) if first else self.model_
+            scaled = model.targets.apply(targets, "the targets")
+            self._learn(model, x, scaled, find_task(model, task), weights)
         return self
 
     def predict(self, X: Any, task: TaskName | None = None, *, return_std: bool = False) -> Any:

@@ -15,7 +15,7 @@ from hibnn.files.raw import read_metadata
 if TYPE_CHECKING:
     from hibnn.estimators.common import ContinualEstimator
 
-FORMAT, VERSION = "hibnn-estimator", 6
+FORMAT, VERSION = "hibnn-estimator", 7
 
 
 def describe(path: Path) -> dict[str, Any]:

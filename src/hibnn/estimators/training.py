@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from hibnn.benchmarks.base import LazySplit, Split
+from hibnn.coverage import spared_count
 from hibnn.estimators.drift import KEEPS, Change, Drift, FileScore, expectation, has_changed
 from hibnn.estimators.model import Model, TaskName, TaskRecord
 from hibnn.estimators.predictive import PredictionMode
@@ -52,14 +53,16 @@ def learn_experience(
         return _learn(begun, rows, task, epochs, batch_size, verbose, stopping)
 
     if drift == "off" or task.name not in model.head_of or not model.learner.can_temper:
-        return learn(replace(model, change=None), split, verbose)
+        return learn(replace(calibrated_ahead(model, split, task.name), change=None), split, verbose)
     found, expected = score_file(model, split, task.name), expectation(task.scores)
     change = None
+    if found is None:
+        return learn(replace(model, change=None), split, verbose)
     if expected is not None and has_changed(found, expected):
         keep = how_much_counts(model, split, task.name, lambda begun, rows: learn(begun, rows, verbose=-1))
         change = Change(found, expected, keep)
     task = task.scored(found, changed=change is not None and change.keep < 1)
-    begun = model if change is None else model.tempered(task.name, change.keep)
+    begun = calibrated_ahead(model, split, task.name) if change is None else model.tempered(task.name, change.keep)
     return learn(replace(begun, change=change), split, verbose)
 
 
@@ -69,7 +72,7 @@ def how_much_counts(model: Model, split: Split, task: TaskName, learn: Callable[
     Less is kept only if that is better by more than one standard error of the paired difference.
     """
     held = np.random.default_rng(0).permutation(len(split)) < max(1, min(MOST_HELD_OUT, len(split) // 5))
-    rest, judged = Split(split.x[~held], split.y[~held]), Split(split.x[held], split.y[held])
+    rest, judged = split.take(~held), split.take(held)
     best, chosen = None, KEEPS[0]
     for keep in KEEPS:
         losses, _ = answered(learn(model.tempered(task, keep), rest), judged, task)
@@ -79,10 +82,35 @@ def how_much_counts(model: Model, split: Split, task: TaskName, learn: Callable[
     return chosen
 
 
-def score_file(model: Model, split: Split, task: TaskName) -> FileScore:
-    """How the model answers rows that it has not learned; of many, some."""
-    rows = np.random.default_rng(0).permutation(len(split))[:MOST_SCORED]
-    return FileScore.of(*answered(model, Split(split.x[rows], split.y[rows]), task))
+def score_file(model: Model, split: Split, task: TaskName) -> FileScore | None:
+    """How the model answers rows that it has not learned; of many, some. None if all are of classes new to the task."""
+    rows = known_rows(model, split, task)
+    return FileScore.of(*answered(model, rows, task)) if len(rows) else None
+
+
+def known_rows(model: Model, split: Split, task: TaskName) -> Split:
+    """Rows of classes that a known task has, in random order; of many, some."""
+    rows = np.random.default_rng(0).permutation(len(split))
+    if not model.regression:
+        rows = rows[split.y[rows] < model.learner.head_sizes[model.head(task)]]
+    return split.take(rows[:MOST_SCORED])
+
+
+def calibrated_ahead(model: Model, split: Split, task: TaskName) -> Model:
+    """The model that has weighed network and densities by rows it has not learned, where it could spare none later.
+
+    Only as long as there is one task: what a task answers when it is told must not change with the rows of another.
+    """
+    if model.regression and task in model.head_of:
+        continual = model.continual.copy(model.method, model.options)
+        rows = known_rows(model, split, task).take(np.arange(min(len(split), 2 * spared_count(len(split)))))
+        continual.count_ahead(rows, model.head(task), PredictionMode().reals)
+        return replace(model, continual=continual)
+    if model.regression or len(split) >= ENOUGH_ROWS or list(model.head_of) != [task]:
+        return model
+    continual = model.continual.copy(model.method, model.options)
+    continual.calibrate_ahead(known_rows(model, split, task), model.head(task), PredictionMode().classes)
+    return replace(model, continual=continual)
 
 
 def answered(model: Model, split: Split, task: TaskName) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
@@ -115,11 +143,12 @@ def _learn(
     continual, classes = model.continual.copy(model.method, options), len(task.classes) or 1
     continual.learner.watched = stopping.early and continual.learner.can_stop
     densities = classes if continual.density_of else 0
+    outputs = 2 if model.regression else classes
     labels = np.zeros(len(split), np.int64) if model.regression else split.y
     with Bar(f"task {task.name}", lambda: continual.learner.epochs + densities, show=verbose >= BAR) as bar:
         continual.begin(
-            LazySplit(split.x, np.arange(len(split)), labels),
-            classes,
+            LazySplit(split.x, np.arange(len(split)), labels, weights=split.weights),
+            outputs,
             head=model.head_of.get(task.name),
             targets=split.y if model.regression else None,
             spare=len(split) >= ENOUGH_ROWS,

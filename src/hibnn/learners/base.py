@@ -52,8 +52,9 @@ class State:
 class Setting:
     """What the surroundings fix for a learner: the size of an input, the layout of heads, the seed, the device.
 
-    With `regression` a head's outputs are means of real targets, which only sequential Bayes learns. `example_bytes` is
-    what an example takes as its data set stores it: a byte for each pixel of an image, four for any other number.
+    With `regression` a head has two outputs, for mean and noise of a real target; only sequential Bayes learns it.
+    `example_bytes` is what an example takes as its data set stores it: a byte for each pixel of an image, four for any
+    other number.
     """
 
     inputs: int
@@ -109,8 +110,11 @@ class Prediction:
         return self.entropy - self.expected_entropy
 
     def uncertainty(self, measure: Measure) -> Tensor:
-        """An entropy over log2 of the number of classes, so that heads of few classes have no advantage."""
-        most = math.log2(self.probabilities.shape[-1])
+        """An entropy over log2 of the number of classes, so that heads of few classes have no advantage.
+
+        That of a single class is zero.
+        """
+        most = math.log2(max(2, self.probabilities.shape[-1]))
         if measure == "mutual-information":
             return self.mutual_information / most
         return (self.entropy if measure == "predictive" else self.expected_entropy) / most
@@ -164,6 +168,10 @@ class Learner(ABC):
     """Whether whoever calls `epoch` asks for `held_out_loss` and tells it of a `plateau`."""
     can_temper = False
     """Whether what was learned of a task can be made to count less (`temper`)."""
+    supports_weights = False
+    """Whether rows may count more or less than once (`Split.weights`)."""
+    can_grow = False
+    """Whether the head of an earlier task can take new classes (`grow_head`)."""
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
@@ -190,9 +198,14 @@ class Learner(ABC):
         self.begin_experience(task.train.load(), len(task.classes))
 
     def begin_experience(self, split: Split, outputs: int, head: int | None = None) -> None:
-        """Begin with data of a new task, whose head has so many outputs, or with more data for an existing head."""
+        """Begin with data of a new task, whose head has so many outputs, or with more data for an existing head.
+
+        An existing head that has fewer outputs grows to so many: its classes keep their places, new ones come last.
+        """
         if not self.setting.regression:
             check_split(split, self.setting.inputs, outputs)
+        if split.weights is not None and not self.supports_weights:
+            raise UserError("this method counts every row once: leave weights out, or choose ibnn, hibnn or vcl.")
         if self.setting.layout is Layout.SHARED and self.head_sizes and outputs != self.head_sizes[0]:
             raise UserError(f"a shared head has {self.head_sizes[0]} outputs, but this task has {outputs} classes.")
         if head is not None and not self.supports_revisits:
@@ -203,9 +216,19 @@ class Learner(ABC):
         if head is None:
             head = len(self.head_sizes)
             self.head_sizes.append(outputs)
+        elif outputs > self.head_sizes[head]:
+            self.grow_head(head, outputs)
+            self.head_sizes[head] = outputs
         self.experiences.append(head)
         self.attach(split, self.task)
         self.prepare()
+
+    def grow_head(self, head: int, outputs: int) -> None:
+        """Give the head of an earlier task more outputs, for classes that are new to it."""
+        raise UserError(
+            "this method cannot add classes to a task it has learned: give the data a task name of their own, "
+            "or choose ibnn, hibnn or vcl."
+        )
 
     def temper(self, task: int, keep: float) -> None:
         """Let what was learned of a task count `keep` times when its rows return: 1 as it is, 0 not at all."""

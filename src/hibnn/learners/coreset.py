@@ -49,6 +49,8 @@ class CoresetBayes(SequentialBayes):
 
     supports_revisits = False
     can_temper = False
+    can_grow = False
+    supports_weights = False
     answers_alone = False
 
     def __init__(self, options: CoresetOptions, setting: Setting) -> None:

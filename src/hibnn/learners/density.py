@@ -29,6 +29,7 @@ class NoNetwork(Learner):
 
     has_network = False
     supports_revisits = True
+    can_grow = True
 
     def __init__(self, options: MethodOptions, setting: Setting) -> None:
         super().__init__(setting)
@@ -43,6 +44,9 @@ class NoNetwork(Learner):
 
     def prepare(self) -> None:
         """There is nothing to prepare."""
+
+    def grow_head(self, head: int, outputs: int) -> None:
+        """Densities of new classes are made where there are rows of them."""
 
     def epoch(self, number: int) -> dict[str, float]:
         return {}

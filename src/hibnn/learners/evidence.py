@@ -59,8 +59,9 @@ class Curve:
     def learned(self, tolerance: float) -> bool:
         """Whether the best size is better than a constant answer, or could not be."""
         gain = self.constant - self.best
-        error = float(gain.std()) / math.sqrt(len(gain))
-        return float(gain.mean()) > max(tolerance, error) or float(self.constant.mean()) <= tolerance
+        return (
+            float(gain.mean()) > max(tolerance, float(standard_error(gain))) or float(self.constant.mean()) <= tolerance
+        )
 
     def near(self, best: Float[Tensor, " rows"], tolerance: float) -> Bool[Tensor, " sizes"]:
         """Which sizes lose no more than the tolerance, or than one standard error of the paired difference."""
@@ -72,8 +73,13 @@ def is_near(
 ) -> Bool[Tensor, "*sizes"]:
     """Whether losses exceed the best by no more than the tolerance, or one standard error of the paired difference."""
     difference = losses - best
-    error = difference.std(-1) / math.sqrt(len(best))
-    return difference.mean(-1) <= error.nan_to_num().clamp(min=tolerance)
+    return difference.mean(-1) <= standard_error(difference).clamp(min=tolerance)
+
+
+def standard_error(values: Float[Tensor, "*sizes rows"]) -> Float[Tensor, "*sizes"]:
+    """Of the mean over rows; zero for a single row, which does not say."""
+    rows = values.shape[-1]
+    return values.std(-1, correction=min(1, rows - 1)) / math.sqrt(rows)
 
 
 def sizes_up_to(most: int) -> list[int]:
@@ -176,6 +182,6 @@ def contributions(network: BayesianMLP, x: Tensor, head: int, layer: int) -> Flo
     outgoing = torch.cat([above.mean[:-1] for above in network.heads_of(head)], 1) if last else None
     if outgoing is None:
         outgoing = network.hidden_layers()[layer + 1].mean[:-1]
-    elif outgoing.shape[1] > 1:
+    elif outgoing.shape[1] > 1 and not network.noise:  # outputs of a regression share no softmax
         outgoing = outgoing - outgoing.mean(1, keepdim=True)
     return hidden.square().mean(0).sqrt() * outgoing.norm(dim=1)

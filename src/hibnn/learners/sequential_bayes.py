@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 import torch
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from hibnn.benchmarks.base import Split
@@ -25,10 +26,10 @@ from hibnn.learners.training import Means, check_finite, minibatches
 from hibnn.nn.layers.ibp import NeuronMask
 from hibnn.nn.layers.linear import WeightNoise, gaussian_start
 from hibnn.nn.layout import Layout
-from hibnn.nn.likelihoods import Categorical, Gaussian, Likelihood
+from hibnn.nn.likelihoods import Categorical, Likelihood, VaryingGaussian, Weighted
 from hibnn.nn.networks.bayesian import BayesianMLP
 from hibnn.nn.networks.nested import head_outputs
-from hibnn.nn.networks.resizing import take_shapes
+from hibnn.nn.networks.resizing import extend, take_shapes
 
 ROWS_AT_ONCE = 40_000
 
@@ -38,6 +39,8 @@ class SequentialBayes(NetworkLearner):
 
     supports_revisits = True
     can_temper = True
+    can_grow = True
+    supports_weights = True
     objective = staticmethod(negative_elbo)
     """What is minimised, term by term."""
     answers_alone = True
@@ -62,6 +65,10 @@ class SequentialBayes(NetworkLearner):
         )
         super().__init__(options, setting, self.bayesian)
         self.neurons = self.new_neurons()
+        self.weights: Float[Tensor, " rows"] | None = None
+        """how much each of the current rows counts; None if all count once"""
+        self.present: Bool[Tensor, " classes"] | None = None
+        """which classes of the current task have rows in this experience; None if all have"""
 
     def first_neurons(self) -> tuple[Sequence[int], NeuronMask | None]:
         """How many a new network has in each layer, and the buffet that switches them."""
@@ -86,11 +93,22 @@ class SequentialBayes(NetworkLearner):
 
     @property
     def likelihood(self) -> Likelihood:
-        """Of the current task's targets."""
-        return cast(Gaussian, self.bayesian.noise[self.task]) if self.setting.regression else Categorical()
+        """Of the current task's targets; where every task has a head, classes that are absent say nothing."""
+        if self.setting.regression:
+            return cast(VaryingGaussian, self.bayesian.noise[self.task])
+        return Categorical(self.present)
+
+    def likelihood_of(self, rows: Tensor) -> Likelihood:
+        """Of some of the current rows, with their weights."""
+        return self.likelihood if self.weights is None else Weighted(self.likelihood, self.weights[rows])
 
     def attach(self, split: Split, task: int) -> None:
         super().attach(split, task)
+        self.weights = None if split.weights is None else torch.from_numpy(split.weights).to(self.setting.device)
+        self.present = None
+        if self.setting.layout is Layout.MULTI and not self.setting.regression:
+            present = torch.bincount(self.y, minlength=self.head_sizes[task]) > 0
+            self.present = None if present.all() else present
         self.neurons.begin(task)
 
     def preprocess(self, x: Tensor) -> Tensor:
@@ -131,10 +149,18 @@ class SequentialBayes(NetworkLearner):
                 first = gaussian_start(len(layer.mean) - 1, layer.mean.shape[1], self.options.init_std, generator)
                 layer.mean.data = first.to(layer.mean)
 
+    def grow_head(self, head: int, outputs: int) -> None:
+        """Weights of new outputs begin under the first prior, biases at the mean of those that are there."""
+        (layer,) = self.bayesian.heads_of(head)
+        inputs, before = layer.mean.shape[0] - 1, layer.mean.shape[1]
+        extend(self.bayesian, layer, inputs, outputs)
+        with torch.no_grad():
+            layer.mean[-1, before:] = layer.prior_mean[-1, before:] = layer.mean[-1, :before].mean()
+
     def add_head(self, task: int) -> None:
         super().add_head(task)
         if self.setting.regression:
-            self.bayesian.noise.append(Gaussian(self.head_sizes[task]).to(self.setting.device))
+            self.bayesian.noise.append(VaryingGaussian().to(self.setting.device))
 
     def take_shapes(self, tensors: Mapping[str, Tensor]) -> None:
         take_shapes(self.bayesian, tensors)
@@ -160,7 +186,7 @@ class SequentialBayes(NetworkLearner):
             self.y.index_select(0, rows),
             self.task,
             self.examples(),
-            self.likelihood,
+            self.likelihood_of(rows),
             self.draws,
             generator,
             kl_weight,
@@ -194,7 +220,7 @@ class SequentialBayes(NetworkLearner):
         assert self.optimiser is not None
         means = Means()
         for _, rows in self.batches(number):
-            nll = self.likelihood.nll(self.bayesian(self.x[rows], self.task, None, None), self.y[rows])
+            nll = self.likelihood_of(rows).nll(self.bayesian(self.x[rows], self.task, None, None), self.y[rows])
             self.optimiser.zero_grad()
             nll.backward()
             for group in self.optimiser.param_groups[1:]:

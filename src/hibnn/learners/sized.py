@@ -114,7 +114,7 @@ class SizedBayes(SequentialBayes):
         if self.bayesian.buffet is not None:
             masks = [mean.expand(len(rows), -1) for mean in self.sized.mask_form.expected(self.bayesian.buffet)]
         outputs = self.bayesian(self.x[rows], self.task, masks, None)
-        return -float(self.likelihood.log_density(outputs[None], self.y[rows]).mean())
+        return -float(self.likelihood_of(rows).log_density(outputs[None], self.y[rows]).mean())
 
     @property
     def settled(self) -> int:
@@ -171,7 +171,7 @@ class SizedBayes(SequentialBayes):
         if self.setting.regression or self.setting.layout is Layout.GROWING:
             return
         (head,) = self.bayesian.heads_of(self.task)
-        counts = torch.bincount(self.y, minlength=head.mean.shape[1]) + 1.0
+        counts = torch.bincount(self.y, self.weights, minlength=head.mean.shape[1]) + 1.0
         with torch.no_grad():
             head.mean[-1] = head.prior_mean[-1] = (counts / counts.sum()).log()
 
@@ -202,7 +202,7 @@ class SizedBayes(SequentialBayes):
         if number >= self.settled:
             self.drop_fresh_if_needless(rows)
         for layer in reversed(range(len(self.kept))):
-            self.cut_layer(layer, self.x[rows], self.y[rows], last=number >= self.settled)
+            self.cut_layer(layer, rows, last=number >= self.settled)
         fresh = [width - kept for width, kept in zip(network.widths, self.kept, strict=True)]
         full = [0 < given <= left for given, left in zip(offered, fresh, strict=False)]
         # those who watch see when fresh neurons have learned, and less time may do
@@ -221,18 +221,18 @@ class SizedBayes(SequentialBayes):
         new.state.update({held: state for held, state in self.optimiser.state.items() if held in weights})
         return new
 
-    def cut_layer(self, layer: int, x: Tensor, y: Tensor, last: bool) -> None:
+    def cut_layer(self, layer: int, rows: Tensor, last: bool) -> None:
         """Order the fresh neurons of a layer by what they contribute, and drop the last of them.
 
         A network that has learned nothing yet is left alone until the last cut.
         """
-        network, kept = self.bayesian, self.kept[layer]
+        network, kept, x = self.bayesian, self.kept[layer], self.x[rows]
         every = [torch.arange(width, device=x.device) for width in network.widths]
         order = contributions(network, x, self.task, layer)[kept:].argsort(descending=True, stable=True)
         every[layer] = torch.cat([every[layer][:kept], kept + order])
         keep_units(network, every, self.optimiser)
         seed = self.setting.generator("held-out", self.experience).initial_seed() % 2**62
-        curve = held_out_curve(network, x, y, self.task, self.likelihood, layer, kept, seed)
+        curve = held_out_curve(network, x, self.y[rows], self.task, self.likelihood_of(rows), layer, kept, seed)
         size = curve.fewest(self.sized.size_tolerance, self.best, share=len(self.kept) - layer)
         if not last:  # those that have not learned much yet get time: the last cut could be down to a single neuron
             cuts = min(CUTS, 1 + self.settled - self.exploration)
@@ -252,12 +252,13 @@ class SizedBayes(SequentialBayes):
         if self.setting.layout is not Layout.MULTI or self.best is None or 0 in self.kept:
             return
         learned = self.learned(0)
-        means = refit_head(network, self.x[learned], self.y[learned], head, self.likelihood, self.kept)
-        losses = known_losses(network, self.x[rows], self.y[rows], head, self.likelihood, self.kept, means)
+        means = refit_head(network, self.x[learned], self.y[learned], head, self.likelihood_of(learned), self.kept)
+        likelihood = self.likelihood_of(rows)
+        losses = known_losses(network, self.x[rows], self.y[rows], head, likelihood, self.kept, means)
         best = self.best
         if self.watched:  # few cuts, so that much may have been learned since the last
             own = network.heads_of(head)[0].mean.detach()
-            now = known_losses(network, self.x[rows], self.y[rows], head, self.likelihood, network.widths, own)
+            now = known_losses(network, self.x[rows], self.y[rows], head, likelihood, network.widths, own)
             best = min(best, now, key=lambda losses: float(losses.mean()))
         if is_near(losses, best, len(self.kept) * self.sized.size_tolerance):
             keep_units(network, [torch.arange(kept, device=rows.device) for kept in self.kept], self.optimiser)

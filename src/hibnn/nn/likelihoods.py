@@ -1,7 +1,8 @@
 """Likelihoods: what a network's outputs say about the targets.
 
-categorical:  p(y | f) = softmax(f)_y
+categorical:  p(y | f) = softmax(f)_y,  or among the classes C of an experience  p(y | f, y in C) = softmax(f_C)_y
 Gaussian:     p(y | f) = prod_d N(y_d; f_d, exp(log_noise_d)),  with the log noise variance learned
+varying:      p(y | f, s) = N(y; f, exp(log_noise + L tanh(s / L))),  noise that depends on the input by a second output
 
 The variational objective (`hibnn.learners.objective`) takes its expected log-likelihood from here.
 """
@@ -10,8 +11,12 @@ import math
 from typing import Protocol
 
 import torch
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
+
+LIMIT = 3.0
+"""Of the logarithm by which noise may differ between inputs, up or down."""
 
 
 class Likelihood(Protocol):
@@ -21,19 +26,38 @@ class Likelihood(Protocol):
         """The mean negative log-likelihood of targets under outputs whose rows are draw after draw of the batch."""
         ...
 
+    def losses(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """What `nll` is the mean of, for every target (batch) under every draw of outputs (draws, batch, outputs)."""
+        ...
+
     def log_density(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """log p(y | f) of every target (batch) under every draw of the outputs (draws, batch, outputs)."""
         ...
 
 
 class Categorical:
-    """Classification: targets are class numbers."""
+    """Classification: targets are class numbers.
+
+    With `present`, given that the class is one of those: an experience in which a class is absent does not say that
+    inputs like its own are of another class (Zeno et al. 2018 call this the labels trick).
+    """
+
+    def __init__(self, present: Bool[Tensor, " classes"] | None = None) -> None:
+        self.present = present
 
     def nll(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        return cross_entropy(outputs, _repeat(targets, len(outputs)))
+        return cross_entropy(self.among_present(outputs), _repeat(targets, len(outputs)))
+
+    def losses(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        return -self.log_density(outputs, targets)
 
     def log_density(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        return outputs.log_softmax(-1).gather(-1, targets.expand(len(outputs), -1)[..., None])[..., 0]
+        logs = self.among_present(outputs).log_softmax(-1)
+        return logs.gather(-1, targets.expand(len(outputs), -1)[..., None])[..., 0]
+
+    def among_present(self, outputs: Tensor) -> Tensor:
+        """Logits, of which those of absent classes are impossible."""
+        return outputs if self.present is None else outputs.masked_fill(~self.present, -torch.inf)
 
 
 class Gaussian(nn.Module):
@@ -46,9 +70,72 @@ class Gaussian(nn.Module):
     def nll(self, outputs: Tensor, targets: Tensor) -> Tensor:
         return -self.log_density(outputs, _repeat(targets, len(outputs))).mean()
 
+    def losses(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        return -self.log_density(outputs, targets)
+
     def log_density(self, outputs: Tensor, targets: Tensor) -> Tensor:
         terms = math.log(2 * math.pi) + self.log_noise + (outputs - targets).square() * torch.exp(-self.log_noise)
         return -0.5 * terms.sum(-1)
+
+
+class VaryingGaussian(nn.Module):
+    """Regression whose noise depends on the input: outputs are (f, s), targets (batch, 1).
+
+    `log_noise` is the learned log variance where s is zero; s is bounded, so that a variance is at most exp(LIMIT)
+    times smaller or larger, also far from the data. With the density as it is, a network would sooner call rows noisy
+    than learn their mean. So in training the mean is learned as if noise were constant, and s by the errors that the
+    mean makes (Stirn et al. 2023):
+
+        loss = - log N(y; f, exp(log_noise)) - log N(y; f', exp(log_noise' + s)) + log N(y; f', exp(log_noise')),
+
+    f' and log_noise' being constants. The density of held-out rows is that of both together.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.log_noise = nn.Parameter(torch.zeros(1))
+
+    def log_variance(self, outputs: Tensor) -> Tensor:
+        """Of the noise, without the dimension of outputs."""
+        return self.log_noise + LIMIT * torch.tanh(outputs[..., 1] / LIMIT)
+
+    def moments(self, outputs: Float[Tensor, "draws rows 2"]) -> tuple[Tensor, Tensor, Tensor]:
+        """Of every row: the mean over draws, their variance, and the mean variance of the noise."""
+        mean = outputs[..., 0].mean(0)
+        spread = (outputs[..., 0] - mean).square().mean(0)
+        return mean, spread, self.log_variance(outputs).exp().mean(0)
+
+    def nll(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        return self.losses(outputs, _repeat(targets, len(outputs))).mean()
+
+    def losses(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """What training minimises, of every target."""
+        squares, s = (outputs[..., 0] - targets[..., 0]).square(), self.log_variance(outputs) - self.log_noise
+        in_noise = squares.detach() * torch.exp(-self.log_noise.detach())
+        constant = math.log(2 * math.pi) + self.log_noise + squares * torch.exp(-self.log_noise)
+        return 0.5 * (constant + s + in_noise * torch.exp(-s) - in_noise)
+
+    def log_density(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        log_variance = self.log_variance(outputs)
+        squares = (outputs[..., 0] - targets[..., 0]).square() * torch.exp(-log_variance)
+        return -0.5 * (math.log(2 * math.pi) + log_variance + squares)
+
+
+class Weighted:
+    """A likelihood whose targets have weights w, p(y | f)^w: a weight of 2 is two targets."""
+
+    def __init__(self, likelihood: Likelihood, weights: Float[Tensor, " batch"]) -> None:
+        self.likelihood, self.weights = likelihood, weights
+
+    def nll(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        losses = self.likelihood.losses(outputs.unflatten(0, (-1, len(targets))), targets)
+        return (self.weights * losses).mean()
+
+    def losses(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        return self.weights * self.likelihood.losses(outputs, targets)
+
+    def log_density(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        return self.weights * self.likelihood.log_density(outputs, targets)
 
 
 def _repeat(targets: Tensor, rows: int) -> Tensor:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -18,7 +19,7 @@ from hibnn.cli.main import main
 from hibnn.errors import UserError
 from hibnn.estimators import load_model
 from hibnn.estimators.tables.reading import TableFile, rows_in_memory
-from hibnn.estimators.tables.table_model import teach
+from hibnn.estimators.tables.table_model import judge, teach
 from hibnn.estimators.tables.writing import harmless
 
 QUICK = ["--epochs", "3", "--quiet"]
@@ -297,3 +298,46 @@ def test_a_file_that_looks_different_gets_a_sentence_unless_drift_is_off(tmp_pat
         path = tmp_path / f"model{len(words)}.hibnn"
         fit.main([*files, "--model", str(path), "--target", "y", "--epochs", "12", *words])
         assert (sentence in capsys.readouterr().err) is said
+
+
+def test_a_file_with_a_single_new_class_is_welcome(model, tmp_path, capsys):
+    path = write(tmp_path / "february.csv", seed=1)
+    lines = path.read_text().splitlines()
+    moved = [line.rsplit(",", 2)[0] + ",90,maybe" for line in lines[1:]]
+    path.write_text("\n".join([lines[0], *moved]))
+    assert fit.main([str(path), "--model", str(model), "--epochs", "3"]) == 0
+    assert "task task-2: 108 rows learned" in capsys.readouterr().err
+    known = load_model(model)
+    assert known.classes_.tolist() == ["maybe", "no", "yes"]
+    assert (known.predict({"age": [40.0], "plan": ["pro"], "visits": [90]}) == "maybe").all()
+
+
+def test_class_weights_are_spelt_on_the_command_line_and_scores_of_rare_classes_printed(january, tmp_path, capsys):
+    path = tmp_path / "model.hibnn"
+    words = [str(january), "--target", "churned", "--model", str(path), "--epochs", "2"]
+    fit.main([*words, "--class-weight", "no=1,yes=4"])
+    assert load_model(path).class_weight == {"no": 1.0, "yes": 4.0}
+    said = " ".join(capsys.readouterr().err.split())
+    assert re.search(r"accuracy [\d.]+ % \(balanced [\d.]+ %, largest class [\d.]+ %\) on 12 rows held out", said)
+    fit.main([*words, "--quiet"])  # as for the file before
+    assert load_model(path).class_weight == {"no": 1.0, "yes": 4.0}
+    with pytest.raises(ValueError, match="names no class there is"):
+        fit.main([*words, "--class-weight", "perhaps=2"])
+    number = tmp_path / "number.hibnn"
+    with pytest.raises(UserError, match="leave --class-weight out"):
+        fit.main(
+            [str(january), "--target", "age", "--regression", "--class-weight", "balanced", "--model", str(number)]
+        )
+
+
+def test_balanced_accuracy_is_the_mean_over_classes():
+    y = np.array(["a"] * 8 + ["b"] * 2)
+
+    class Always:
+        classes_ = np.array(["a", "b"])
+
+        def predict_proba(self, x, task):
+            return np.tile([0.9, 0.1], (len(x), 1))
+
+    judged = judge(Always(), [(np.zeros((6, 1)), y[:6]), (np.zeros((4, 1)), y[6:])], None)
+    assert (judged["accuracy"], judged["balanced_accuracy"], judged["majority"]) == (0.8, 0.5, 0.8)

@@ -21,6 +21,7 @@ from hibnn.estimators.tables.columns import Unknown
 from hibnn.estimators.tables.dialect import Dialect, check_separator, find_dialect
 from hibnn.estimators.tables.reading import TableFile, kind_of, rows_in_memory
 from hibnn.estimators.tables.table_model import TableModel, begin, digest_of, teach
+from hibnn.estimators.weights import spelt_weights
 from hibnn.files.atomic import check_output
 from hibnn.neurons import neurons_text
 from hibnn.runs.folder import check_no_file_of_runs
@@ -42,7 +43,7 @@ class FitArguments:
     target: str | None = None
     """the column to predict; needed once, for a new model"""
     task: str | None = None
-    """name of the task these data belong to; by default the latest with these classes, or a new one"""
+    """name of the task these data belong to; by default the one that knows most of these classes, or a new one"""
     regression: bool = False
     """predict a number, not a class (new models only)"""
     method: str | None = None
@@ -61,11 +62,14 @@ class FitArguments:
     drift: Drift = "follow"
     """follow: where a file looks different, held-out rows say how much of what was learned before still counts; off:
     all of it counts, whatever comes"""
+    class_weight: str | None = None
+    """how much the rows of each class count: balanced (all classes alike), weights such as no=1,yes=5, or none; by
+    default as for the file before"""
     epochs: int | None = None
     """passes over each experience; by default chosen from its size"""
     task_inference: TaskInferenceName | None = None
-    """how tasks are told apart when nobody names them: by densities of their inputs (the default), or by how sure the
-    network is (new models only)"""
+    """how tasks are told apart when nobody names them: by densities of their inputs, or by how sure the network is (new
+    models only); densities unless given, but none for a regression whose first file has no --task"""
     rows_at_once: int | None = None
     """rows in memory; a longer file is learned as experiences of one task; by default 50,000, fewer with more than 160
     columns (a column of words counts once for each word)"""
@@ -111,6 +115,10 @@ def learn_file(model: TableModel | None, path: Path, dialect: Dialect | None, pa
         say(parsed, f"{path} was learned already (as {before}): its rows count twice now.")
     rows = parsed.rows_at_once or rows_in_memory(len(model.encoder.names))
     model.estimator.set_params(epochs=parsed.epochs, drift=parsed.drift, verbose=-1 if parsed.quiet else 0)
+    if parsed.class_weight is not None:
+        if model.regression:
+            raise UserError("a model that predicts numbers has no classes: leave --class-weight out.")
+        model.estimator.set_params(class_weight=spelt_weights(parsed.class_weight))
     taught = teach(model, file, task_named(getattr(model.estimator, "tasks_", []), parsed.task), parsed.unknown, rows)
     taught.save(parsed.model)
     if "change" in taught.judged:
@@ -155,7 +163,7 @@ def known_model(parsed: FitArguments) -> TableModel:
     if parsed.target not in (None, model.target) and model.target is not None:
         raise UserError(f"{parsed.model} predicts {model.target!r}, not {parsed.target!r}: use another --model.")
     model.estimator.target_ = model.target or str(parsed.target)
-    begun = {"method": model.estimator.method, "task_inference": model.estimator.task_inference}
+    begun = {"method": model.estimator.method, "task_inference": model.estimator.model_.inference.kind}
     for name, value in (begun | {"seed": model.estimator.random_state}).items():
         wanted = getattr(parsed, name)
         if wanted not in (None, value):
@@ -172,7 +180,7 @@ def known_model(parsed: FitArguments) -> TableModel:
 def new_model(parsed: FitArguments, file: TableFile) -> TableModel:
     """An untaught model as the command line describes it."""
     kind = ContinualRegressor if parsed.regression else ContinualClassifier
-    task_inference, seed = parsed.task_inference or "density", parsed.seed or 0
+    task_inference, seed = parsed.task_inference or "auto", parsed.seed or 0
     if not 0 <= seed < 2**32:
         raise UserError(f"a seed is a whole number from 0 to 2^32 - 1, not {seed}.")
     estimator = kind(parsed.method or "ibnn", task_inference=task_inference, random_state=seed)
@@ -185,7 +193,8 @@ def summary(model: TableModel, path: Path) -> str:
     neurons = neurons_text(model.estimator.n_active_)
     text = f"task {judged['task']}: {judged['rows']} rows learned, {neurons} neurons"
     if "accuracy" in judged:
-        text += f", accuracy {100 * judged['accuracy']:.1f} % on {judged['held_out']} rows held out"
+        beside = f"balanced {100 * judged['balanced_accuracy']:.1f} %, largest class {100 * judged['majority']:.1f} %"
+        text += f", accuracy {100 * judged['accuracy']:.1f} % ({beside}) on {judged['held_out']} rows held out"
     if "r2" in judged:
         text += f", R2 {judged['r2']:.3f} on {judged['held_out']} rows held out"
     return f"{text}; written to {path}."

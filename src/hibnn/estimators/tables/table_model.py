@@ -183,7 +183,11 @@ def classes_of(model: TableModel, given: TableFile, rows: int) -> Classes:
 
 
 def judge(estimator: Estimator, held: list[tuple[NDArray[Any], NDArray[Any]]], task: Any) -> dict[str, float]:
-    """Scores on the rows held out: accuracy, calibration error and log-likelihood, or R2 and coverage."""
+    """Scores on the rows held out: accuracy, calibration error and log-likelihood, or R2 and coverage.
+
+    Balanced accuracy is the mean over classes of the share of their rows answered rightly; `majority` is the share of
+    the most frequent class, which answering with it alone would get right.
+    """
     x, y = (np.concatenate(parts) for parts in zip(*held, strict=True))
     if isinstance(estimator, ContinualRegressor):
         answer = estimator.predict_uncertainty(x, task)
@@ -191,9 +195,12 @@ def judge(estimator: Estimator, held: list[tuple[NDArray[Any], NDArray[Any]]], t
         return {"held_out": len(y), "r2": estimator.score(x, y, task=task), "within_95": float(inside.mean())}
     probabilities = estimator.predict_proba(x, task)
     labels = np.searchsorted(estimator.classes_, y)
+    right = probabilities.argmax(1) == labels
     return {
         "held_out": len(y),
-        "accuracy": float((probabilities.argmax(1) == labels).mean()),
+        "accuracy": float(right.mean()),
+        "balanced_accuracy": float(np.mean([right[labels == label].mean() for label in np.unique(labels)])),
+        "majority": float(np.bincount(labels).max() / len(labels)),
         "calibration_error": expected_calibration_error(probabilities, labels),
         "nll": negative_log_likelihood(probabilities, labels),
     }

@@ -1,0 +1,69 @@
+"""Intervals of real targets that cover what they say: one factor on standard deviations, learned from held-out rows.
+
+    r = |y - mean| / deviation,     factor = q / 1.96,     q: the value that 95 % of the r are below
+
+Rows that the network does without are counted by r on a grid, task by task and month after month; the counts are all
+that is kept, and the quantile of split conformal prediction (Vovk et al. 2005) is read off them. Twice as many rows of
+a month are counted before the month is learned, so that intervals allow for change from month to month. The network
+changes with every month, and the more it has learned the less it is too sure of itself, so earlier months count less.
+Before there are rows, r is taken to be that of a normal distribution, worth `PRIOR_ROWS` rows. `hibnn.continual`
+counts and multiplies.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from hibnn.learners.base import GaussianPrediction
+
+EDGES = torch.logspace(-1.5, 1.5, 151, dtype=torch.float64)
+"""Between the bins of r: from 0.03 to 32, each 5 % above the last."""
+LEVEL, NORMAL = 0.95, 1.959964
+PRIOR_ROWS = 10.0
+KEEP = 0.5
+"""What the counts of earlier months are multiplied by when another month is learned."""
+
+
+SPARED, MOST_SPARED, FEWEST_ROWS = 0.05, 50, 250
+"""A fifth of the rows is spared, but of many no more than 50 or 5 %; fewer than 250 rows are all needed to learn."""
+
+
+def spared_count(rows: int) -> int:
+    """How many of so many rows the network does without."""
+    return 0 if rows < FEWEST_ROWS else max(round(SPARED * rows), min(MOST_SPARED, rows // 5))
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How many held-out rows of a task had r in each bin."""
+
+    counts: Float[Tensor, " bins"]
+
+    @classmethod
+    def new(cls) -> "Coverage":
+        return cls(torch.zeros(len(EDGES) + 1, dtype=torch.float64))
+
+    def update(self, prediction: GaussianPrediction, targets: Float[Tensor, " rows"], keep: float = KEEP) -> "Coverage":
+        """With held-out rows added, of which the prediction is as it came from the network; earlier ones count less."""
+        deviation = (prediction.epistemic + prediction.aleatoric).double().sqrt()
+        r = (targets.double() - prediction.mean.double()).abs() / deviation
+        return Coverage(keep * self.counts + torch.bincount(torch.bucketize(r, EDGES), minlength=len(self.counts)))
+
+    @cached_property
+    def factor(self) -> float:
+        """What deviations are multiplied by, so that 1.96 of them cover 95 % of the rows counted."""
+        below = torch.erf(EDGES / math.sqrt(2))
+        covered = (PRIOR_ROWS * below + self.counts.cumsum(0)[:-1]) / (PRIOR_ROWS + self.counts.sum())
+        at = int(torch.searchsorted(covered, LEVEL).clamp(1, len(EDGES) - 1))
+        low, high = float(covered[at - 1]), float(covered[at])
+        share = min(1.0, (LEVEL - low) / max(high - low, 1e-12))
+        return float(EDGES[at - 1] * (EDGES[at] / EDGES[at - 1]) ** share) / NORMAL
+
+    def scaled(self, prediction: GaussianPrediction) -> GaussianPrediction:
+        """The prediction with both parts of its variance multiplied."""
+        by = self.factor**2
+        return replace(prediction, epistemic=by * prediction.epistemic, aleatoric=by * prediction.aleatoric)

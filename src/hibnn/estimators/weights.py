@@ -1,0 +1,88 @@
+"""Weights of rows: how much each of them counts in the likelihood, by its class or as the user says.
+
+    objective = KL(q || prior) - sum_i w_i E_q[log p(y_i | x_i)]
+
+A user's sample weights count as they are: a row of weight 2 is two rows, a row of weight 0 is none and is left out
+before anything sees it. Class weights have a mean of 1 over an experience, so that they change what counts and not how
+much the experience counts against what was learned before. The estimators ask here before they learn.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import _check_sample_weight
+
+from hibnn.errors import UserError
+
+ClassWeight = Literal["balanced"] | Mapping[Any, float] | None
+
+
+def check_class_weight(class_weight: ClassWeight) -> None:
+    """Refuse what is neither None nor 'balanced' nor weights of classes."""
+    if class_weight is None or (isinstance(class_weight, str) and class_weight == "balanced"):
+        return
+    if not isinstance(class_weight, Mapping):
+        raise UserError(f"class_weight must be None, 'balanced' or a weight for each class, not {class_weight!r}.")
+    wrong = [weight for weight in class_weight.values() if not (np.isreal(weight) and 0 < weight < np.inf)]
+    if wrong or not class_weight:
+        raise UserError(f"class_weight must give positive numbers, not {wrong[0] if wrong else 'nothing'!r}.")
+
+
+def counted(
+    x: NDArray[Any], y: NDArray[Any], sample_weight: Any
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64] | None]:
+    """The rows that count at all, and their weights as the user has them; None where all count once."""
+    if sample_weight is None:
+        return x, y, None
+    weights = np.asarray(_check_sample_weight(sample_weight, x, dtype=np.float64, ensure_non_negative=True))
+    there = weights > 0
+    x, y, weights = x[there], y[there], weights[there]
+    return x, y, None if (weights == 1).all() else weights
+
+
+def weigh_classes(
+    class_weight: ClassWeight, labels: NDArray[Any], weights: NDArray[np.float64] | None
+) -> NDArray[np.float64] | None:
+    """The weights of rows times those of their classes, which have a mean of 1 over the (weighted) rows.
+
+    Balanced, every class that is present has the same sum of weights.
+    """
+    if class_weight is None:
+        return weights
+    own = np.ones(len(labels)) if weights is None else weights
+    classes, place = np.unique(labels, return_inverse=True)
+    sums = np.bincount(place, own)
+    if isinstance(class_weight, Mapping):
+        factors = np.array([_weight_of(class_weight, label) for label in classes.tolist()])
+    else:
+        factors = 1 / sums
+    factors = factors * sums.sum() / (factors * sums).sum()
+    return own * factors[place]
+
+
+def spelt_weights(word: str) -> ClassWeight:
+    """What a word on the command line says: balanced, none, or weights such as no=1,yes=5."""
+    if word in ("balanced", "none"):
+        return "balanced" if word == "balanced" else None
+    pairs = [part.rpartition("=") for part in word.split(",")]
+    try:
+        return {name.strip(): float(weight) for name, _, weight in pairs}
+    except ValueError:
+        raise UserError(
+            f"--class-weight is balanced, none, or a weight for classes such as no=1,yes=5, not {word!r}."
+        ) from None
+
+
+def check_named(class_weight: ClassWeight, classes: Collection[Any]) -> None:
+    """Refuse weights of which none is for a class that the model knows: they are for something else."""
+    if isinstance(class_weight, Mapping) and not {str(name) for name in class_weight} & {str(one) for one in classes}:
+        named = ", ".join(str(name) for name in list(class_weight)[:5])
+        known = ", ".join(sorted(str(one) for one in classes)[:10])
+        raise UserError(f"class_weight names no class there is ({named}): the classes are {known}.")
+
+
+def _weight_of(class_weight: Mapping[Any, float], label: Any) -> float:
+    """1 for a class without a weight; a file and the command line spell classes as words."""
+    return float(class_weight.get(label, class_weight.get(str(label), 1.0)))
