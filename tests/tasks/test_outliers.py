@@ -106,3 +106,18 @@ def test_none_of_the_classes_needs_densities_and_its_name():
         ContinualClassifier(ood="row").fit(x, y)  # type: ignore[arg-type]
     with pytest.raises(UserError, match="no classes"):
         ContinualRegressor(ood="class").fit(x, y)
+
+
+@pytest.mark.parametrize("rows", [60, 200])
+def test_few_held_out_rows_refuse_few_of_the_others(rows):
+    """A dozen held-out rows a class or less: what is typical is then judged by all rows, in cross-validation."""
+    random = np.random.default_rng(0)
+    mixing = random.normal(size=(4, 4))
+
+    def table(count):
+        y = random.integers(2, size=count)
+        return Split((random.normal(size=(count, 4)) @ mixing + 3 * y[:, None]).astype(np.float32), y)
+
+    densities = TaskDensities(DensityOptions(standardise=False), Setting(4, Layout.MULTI, 0))
+    densities.learn(table(rows), table(rows // 5), 0, 2)
+    assert (strangeness(densities, table(4000).x).p_value < 0.05).double().mean() < 0.15

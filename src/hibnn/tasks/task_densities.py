@@ -22,6 +22,7 @@ from hibnn.tasks.density.choosing import choose_transform, least_variances
 from hibnn.tasks.density.compressing import LADDER, Bound
 from hibnn.tasks.density.density import (
     FEW_INPUTS,
+    MOST_ROWS,
     Density,
     DensityOptions,
     MixtureDensity,
@@ -38,6 +39,8 @@ from hibnn.tasks.typicality import Typicality
 
 NEVER = -1e30
 """The log density of a class of which no row has come."""
+ENOUGH_HELD_OUT = 200
+"""Held-out rows of a class that suffice to say what is typical."""
 DRAWN = 200
 """Rows drawn from a density to see what its compression changes."""
 
@@ -107,10 +110,20 @@ class TaskDensities:
             updated = density.update(rows[own], seen, generator, borrowed if borrows(rows[own]) else None)
             values = updated.log_density(seen)
             self.tasks[task][label], self.quantiles[task][label] = updated, quantiles(values)
-            statistics[label] = self.typicality.statistics(updated, as_given, seen)
+            statistics[label] = self._statistics(updated, (given[own], rows[own]), (as_given, seen))
             on_class({"log density": float(values.mean())})
         self.typicality.learn(task, statistics)
         self._fit_within(self.options.budget)
+
+    def _statistics(
+        self, density: Density, learned: tuple[Tensor, Tensor], held: tuple[Tensor, Tensor]
+    ) -> Float[Tensor, "rows statistics"]:
+        """Of held-out rows as they come and are seen; where they are few, of all rows in cross-validation."""
+        judged = density.fit.judged if isinstance(density, MixtureDensity) and density.fit is not None else None
+        if judged is None or len(held[0]) >= ENOUGH_HELD_OUT or len(learned[0]) > MOST_ROWS:
+            return self.typicality.statistics(density, *held)
+        given, seen = (torch.cat([rows[judged.order], others]) for rows, others in zip(learned, held, strict=True))
+        return self.typicality.judged_statistics(judged, given, seen)
 
     def settle(self, train: Split, held: Split, task: int, learner: Learner | None = None) -> None:
         """Learn from the held-out rows of an experience too, once they have calibrated what they were held out for.

@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from hibnn.tasks.density.density import Density
+from hibnn.tasks.density.families import Judged
 from hibnn.tasks.outliers import Shape, Typical, example_statistics, quantiles
 
 LEAST = 1e-3
@@ -47,6 +48,14 @@ class Typicality:
         along, residual = mixture.distances(rows)
         logs = [(part + LEAST).log() for part in (along, residual, rows.rest)]
         own = torch.stack([mixture.log_density(rows), *logs], 1).double()
+        return torch.cat([own, example_statistics(given, seen).double()], 1) if self.standardise else own
+
+    def judged_statistics(
+        self, judged: Judged, given: Float[Tensor, "rows inputs"], seen: Float[Tensor, "rows seen"]
+    ) -> Float[Tensor, "rows statistics"]:
+        """The same of rows that chose a density of few inputs, by densities that had not learned from them."""
+        nothing = torch.full_like(judged.quadratic, LEAST).log()
+        own = torch.stack([judged.log_density, (judged.quadratic + LEAST).log(), nothing, nothing], 1).double()
         return torch.cat([own, example_statistics(given, seen).double()], 1) if self.standardise else own
 
     def begin(self) -> None:

@@ -19,18 +19,18 @@ come to be learned after they have calibrated.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from hibnn.tasks.density.fitting import group
 from hibnn.tasks.density.gaussian import LowRankGaussian
 from hibnn.tasks.density.mixture import Mixture
-from hibnn.tasks.density.tails import best_tails, log_densities, spread
+from hibnn.tasks.density.tails import best_tails, log_densities, nearest_distances, spread
 
 Target = Literal["shared", "lda", "own", "diagonal"]
 FOLDS = 4
@@ -74,13 +74,26 @@ STRENGTHS: Mapping[Target, tuple[float, ...]] = {
 
 
 @dataclass(frozen=True)
+class Judged:
+    """Rows as densities see them that have not learned from them: log density, and Q to their nearest component.
+
+    They are the rows `order` of those that were learned from, in cross-validation, and the held-out ones behind them.
+    """
+
+    log_density: Float[Tensor, " judged"]
+    quadratic: Float[Tensor, " judged"]
+    order: Int[Tensor, " rows"]
+
+
+@dataclass(frozen=True)
 class Fit:
-    """A density, and the choices that made it."""
+    """A density, the choices that made it, and the rows that chose."""
 
     mixture: Mixture
     family: Family
     freedom: float
     scale: float
+    judged: Judged | None = None
 
 
 @dataclass(frozen=True)
@@ -122,15 +135,19 @@ def fit_family(
     `held` rows are judged too, by the density of all other rows.
     """
     rows = x.double()
-    best, score, tails = None, None, (math.inf, 1.0)
+    best, score = None, -math.inf
     for number in sizes(components, len(rows)):
         divisions = _divisions(rows, held.double(), number, borrowed.floor, seed)
-        family, values, found = _judge(divisions, _target(borrowed), number, borrowed)
-        if score is not None and values.mean() <= score.mean():
+        found = _judge(divisions, _target(borrowed), number, borrowed)
+        value = float(found.log_density.mean())
+        if value <= score:
             break
-        best, score, tails = family, values, found
+        best, score = found, value
     assert best is not None
-    return refit(rows, best, *tails, borrowed, seed)
+    made = refit(rows, best.family, *best.tails, borrowed, seed)
+    tests = [judged for _, judged in folds(len(rows), seed)]
+    order = torch.cat(tests) if tests else torch.arange(0 if len(held) else len(rows))
+    return replace(made, judged=Judged(best.log_density, best.quadratic, order))
 
 
 def refit(
@@ -158,10 +175,17 @@ def _divisions(rows: Tensor, held: Tensor, number: int, floor: Tensor, seed: int
     return [(train, grouped(train, number, floor, seed), test) for train, test in pairs or [(rows, rows)]]
 
 
-def _judge(
-    divisions: Sequence[Division], target: Target, number: int, borrowed: Borrowed
-) -> tuple[Family, Float[Tensor, " judged"], tuple[float, float]]:
-    """The strength under which the judged rows of all divisions are likeliest, their log densities, and the tails."""
+class Verdict(NamedTuple):
+    """A family and its tails, and what the judged rows have under it: log densities and distances."""
+
+    family: Family
+    tails: tuple[float, float]
+    log_density: Float[Tensor, " judged"]
+    quadratic: Float[Tensor, " judged"]
+
+
+def _judge(divisions: Sequence[Division], target: Target, number: int, borrowed: Borrowed) -> Verdict:
+    """The strength under which the judged rows of all divisions are likeliest."""
     strengths, inputs = STRENGTHS[target], divisions[0][0].shape[1]
     fits = [fit(learned, target, strengths, borrowed, parts) for learned, parts, _ in divisions]
     distances = [made.quadratic(judged) for made, (_, _, judged) in zip(fits, divisions, strict=True)]
@@ -170,8 +194,9 @@ def _judge(
         constants, quadratics = [made.constants[place] for made in fits], [own[place] for own in distances]
         tails = best_tails(constants, quadratics, inputs)
         values = log_densities(constants, quadratics, inputs, *tails)
-        found.append((Family(target, strength, number), values, tails))
-    return max(found, key=lambda one: float(one[1].mean()))
+        nearest = nearest_distances(constants, quadratics, inputs, *tails)
+        found.append(Verdict(Family(target, strength, number), tails, values, nearest))
+    return max(found, key=lambda one: float(one.log_density.mean()))
 
 
 def folds(rows: int, seed: int) -> Sequence[tuple[Tensor, Tensor]]:

@@ -57,6 +57,15 @@ def log_densities(
     return _log_densities(*_joined(constants, quadratics), inputs, freedom, scale)
 
 
+def nearest_distances(
+    constants: Sequence[Tensor], quadratics: Sequence[Tensor], inputs: int, freedom: float, scale: float
+) -> Float[Tensor, " rows"]:
+    """The squared Mahalanobis distance of every row to its most probable component, with these tails."""
+    own, distances = _joined(constants, quadratics)
+    best = (own + log_tail(distances / scale, inputs, freedom)).argmax(1, keepdim=True)
+    return distances.gather(1, best)[:, 0] / scale
+
+
 def _joined(constants: Sequence[Tensor], quadratics: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
     """Of the rows of all folds together, the constants of their fold's components, and distances to them."""
     own = [fold.expand(len(rows), -1) for fold, rows in zip(constants, quadratics, strict=True)]
