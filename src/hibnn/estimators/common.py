@@ -277,7 +277,7 @@ class ContinualEstimator(BaseEstimator, ABC):
             raise unknown("way to count rows of no class", str(self.ood), ("class", "None"))
         if self.ood is not None and self._regression:
             raise UserError("numbers have no classes: leave ood at None, and ask predict_ood.")
-        if self.ood is not None and self.task_inference != "density":
+        if self.ood is not None and self.task_inference not in ("auto", "density"):
             raise UserError("only a density finds rows of no class: leave task_inference at 'density', or ood at None.")
         if self.drift not in get_args(Drift):
             raise unknown("answer to drift", str(self.drift), get_args(Drift))
