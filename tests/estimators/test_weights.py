@@ -33,9 +33,9 @@ def test_balanced_weights_find_more_of_a_rare_class(method):
     plain = ContinualClassifier(method, **QUICK).fit(x, y)
     balanced = ContinualClassifier(method, class_weight="balanced", **QUICK).fit(x, y)
     other = overlapping(seed=1)
-    assert recall(balanced, *other) > recall(plain, *other) + 0.1
+    assert recall(balanced, *other) > recall(plain, *other) + 0.2
     heavy = ContinualClassifier(method, class_weight={1: 30.0}, **QUICK).fit(x, y)
-    assert recall(heavy, *other) > recall(plain, *other) + 0.1
+    assert recall(heavy, *other) > recall(plain, *other) + 0.2
 
 
 def test_class_weights_have_a_mean_of_one_and_balanced_ones_the_same_sum_for_every_class():

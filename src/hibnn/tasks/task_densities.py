@@ -62,6 +62,8 @@ class TaskDensities:
         self.bases: list[Basis | None] = []
         self.tasks: list[list[Density]] = []
         self.quantiles: list[list[Tensor]] = []
+        self.weights: list[list[float]] = []
+        """the weights of the rows that each class has learned from, a row's being 1 where nobody says otherwise"""
         self.typicality = Typicality(options.standardise)
         self.before: list[Density] = []
         """The densities of a task before the experience that is being learned."""
@@ -72,6 +74,7 @@ class TaskDensities:
         made.bases, made.typicality = list(self.bases), self.typicality.copy()
         made.tasks = [list(task) for task in self.tasks]
         made.quantiles = [list(task) for task in self.quantiles]
+        made.weights = [list(task) for task in self.weights]
         return made
 
     def learn(
@@ -110,6 +113,7 @@ class TaskDensities:
             updated = density.update(rows[own], seen, generator, borrowed if borrows(rows[own]) else None)
             values = updated.log_density(seen)
             self.tasks[task][label], self.quantiles[task][label] = updated, quantiles(values)
+            self.weights[task][label] += float(own.sum() if train.weights is None else train.weights[own.numpy()].sum())
             statistics[label] = self._statistics(updated, (given[own], rows[own]), (as_given, seen))
             on_class({"log density": float(values.mean())})
         self.typicality.learn(task, statistics)
@@ -148,6 +152,7 @@ class TaskDensities:
             classes, basis = range(len(self.tasks[task])), self.bases[task]
             self.tasks[task] = [new_density(self.options, self.setting.inputs, basis) for _ in classes]
             self.quantiles[task] = [torch.zeros_like(LEVELS) for _ in classes]
+            self.weights[task] = [0.0 for _ in classes]
             self.typicality.forget(task)
 
     def _begin(self, rows: Tensor, task: int) -> None:
@@ -161,12 +166,14 @@ class TaskDensities:
         self.bases.append(basis)
         self.tasks.append([])
         self.quantiles.append([])
+        self.weights.append([])
         self.typicality.begin()
 
     def _add_class(self, task: int, inputs: int) -> None:
         """Make room for a class of a task, first or taken up later."""
         self.tasks[task].append(new_density(self.options, inputs, self.bases[task]))
         self.quantiles[task].append(torch.zeros_like(LEVELS))
+        self.weights[task].append(0.0)
         self.typicality.add_class(task)
 
     def _borrowed(self, rows: Tensor, labels: Tensor, task: int) -> Borrowed | None:
@@ -214,13 +221,15 @@ class TaskDensities:
     def joint(
         self, x: Float[Tensor, "rows inputs"], tasks: Sequence[int] | None = None, learner: Learner | None = None
     ) -> list[Float[Tensor, "rows labels"]]:
-        """log n_y p(x | y, t) for the classes of some or all tasks, n_y as a share of the task."""
+        """log n_y p(x | y, t) for the classes of some or all tasks, n_y as a share of the weights of its rows."""
         wanted = range(len(self.tasks)) if tasks is None else tasks
         if self.options.of == "inputs":
             rows = self.preprocess(x)
-            return [joint_of(self.tasks[task], rows) for task in wanted]
+            return [joint_of(self.tasks[task], self.weights[task], rows) for task in wanted]
         return [
-            joint_of(self.tasks[task], self.seen(x, task, learner), torch.stack(self.quantiles[task]))
+            joint_of(
+                self.tasks[task], self.weights[task], self.seen(x, task, learner), torch.stack(self.quantiles[task])
+            )
             for task in wanted
         ]
 
@@ -267,6 +276,7 @@ class TaskDensities:
         if not self.tasks:
             return {}
         made = {"quantiles": torch.stack([label for task in self.quantiles for label in task]), "floor": self.floor}
+        made["weights"] = torch.tensor([label for task in self.weights for label in task], dtype=torch.float64)
         made |= self.typicality.tensors()
         made |= {f"transform.{name}": value for name, value in self.transform.tensors().items()}
         for task, (basis, densities) in enumerate(zip(self.bases, self.tasks, strict=True)):
@@ -282,10 +292,11 @@ class TaskDensities:
 
     def restore(self, state: State, sizes: Sequence[int]) -> None:
         """Take over what `tensors` gave, for tasks with so many classes."""
-        self.bases, self.tasks, self.quantiles = [], [], []
+        self.bases, self.tasks, self.quantiles, self.weights = [], [], [], []
         if not sizes:
             return
         self.quantiles = [list(task) for task in state.tensors["quantiles"].split(list(sizes))]
+        self.weights = [task.tolist() for task in state.tensors["weights"].split(list(sizes))]
         self.floor, self.transform = state.tensors["floor"], self.transform.restored(state.below("transform."))
         self.typicality.restore(state.tensors, sizes)
         for task, size in enumerate(sizes):
@@ -298,6 +309,7 @@ class TaskDensities:
 
 def joint_of(
     densities: Sequence[Density],
+    weights: Sequence[float],
     rows: Float[Tensor, "rows seen"],
     spreads: Float[Tensor, "labels levels"] | None = None,
 ) -> Float[Tensor, "rows labels"]:
@@ -305,10 +317,5 @@ def joint_of(
     never = torch.full_like(rows[:, 0], NEVER, dtype=torch.float64)
     seen = densities[0].project(rows)  # the classes of a task share their basis
     logs = torch.stack([density.log_density(seen).double() if density.count else never for density in densities], 1)
-    return (logs if spreads is None else in_spreads(logs, spreads)) + log_shares(densities)
-
-
-def log_shares(densities: Sequence[Density]) -> Float[Tensor, " labels"]:
-    """log n_y of one task's classes."""
-    counts = torch.tensor([density.count for density in densities], dtype=torch.float64)
-    return (counts / counts.sum()).log().clamp(min=NEVER)
+    counts = torch.tensor(weights, dtype=torch.float64)
+    return (logs if spreads is None else in_spreads(logs, spreads)) + (counts / counts.sum()).log().clamp(min=NEVER)

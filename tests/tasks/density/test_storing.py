@@ -185,3 +185,17 @@ def test_a_task_may_take_up_a_class_later():
     new = torch.from_numpy(turned)
     assert (made.joint(new)[0].argmax(1) == 2).all()
     assert (made.strangeness(new, made.joint(new)).p_value < 0.05).double().mean() < 0.2
+
+
+def test_the_shares_of_classes_are_those_of_the_weights_of_their_rows():
+    train, held = images(seed=0), images(60, seed=1)
+    weights = np.where(train.y == 0, 0.5, 3.0).astype(np.float32)
+    plain, weighted = (TaskDensities(DensityOptions(), Setting(140, Layout.MULTI, 0)) for _ in range(2))
+    plain.learn(train, held, 0, 2)
+    weighted.learn(Split(train.x, train.y, weights), held, 0, 2)
+    x = torch.from_numpy(images(20, seed=3).x)
+    change = weighted.joint(x)[0] - plain.joint(x)[0]
+    own = np.array([weights[train.y == label].sum() for label in (0, 1)])
+    counts = np.bincount(train.y)
+    expected = np.log(own / own.sum()) - np.log(counts / counts.sum())
+    np.testing.assert_allclose(change, np.broadcast_to(expected, (20, 2)), atol=1e-9)
