@@ -6,8 +6,9 @@ import pytest
 
 from hibnn.cli import scale_timing
 from hibnn.cli.commands import bench
-from hibnn.cli.scale_timing import Point, Series, Sizes
+from hibnn.cli.scale_timing import Sizes
 from hibnn.cli.step_timing import interleaved_medians
+from hibnn.evaluation.growth import Point, Series
 
 TINY = Sizes((4, 8), (1, 2), (2, 3), (100, 300), (1, 2))
 

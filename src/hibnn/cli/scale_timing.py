@@ -1,20 +1,17 @@
 """How seconds and memory grow with the size of a problem: width, depth, classes, rows, tasks.
 
-    seconds ~ size^exponent,    the exponent fitted by least squares in logarithms to the larger half of the sizes
-
 `hibnn bench scale` prints and draws what is measured here. Every piece of work runs in a process of its own, so that
 the most memory it held at once can be told from that of the others. With one thread, seconds are those of the
 processor, which other programs do not lengthen. Tasks are digits whose pixels are permuted: VCL, whose network stays as
 it is, an IBNN of fixed width with soft time stamps, and one whose network grows.
 """
 
-import math
 import multiprocessing
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,6 +22,7 @@ from hibnn.continual import with_streams
 from hibnn.datasets import load
 from hibnn.denormals import use_threads
 from hibnn.errors import UserError
+from hibnn.evaluation.growth import Point, Series
 from hibnn.learners.base import Learner
 
 Result = TypeVar("Result")
@@ -39,36 +37,6 @@ KINDS: dict[str, dict[str, Any]] = {
     "ibnn-hard-stamps": {},
 }
 """What learns many tasks: names as figures show them, and options."""
-
-
-@dataclass(frozen=True)
-class Point:
-    """Seconds at a size, and megabytes where they could be told."""
-
-    size: int
-    seconds: float
-    megabytes: float | None = None
-
-
-@dataclass(frozen=True)
-class Series:
-    """How one method grows along one axis."""
-
-    axis: str
-    what: str
-    method: str
-    points: list[Point] = field(default_factory=list)
-
-    @property
-    def exponent(self) -> float:
-        """Of the seconds."""
-        return slope(self.points, [point.seconds for point in self.points])
-
-    @property
-    def memory_exponent(self) -> float | None:
-        """Of the memory, where it was measured at all sizes and grew."""
-        found = [point.megabytes or 0.0 for point in self.points]
-        return slope(self.points, found) if min(found) > 0 else None
 
 
 @dataclass(frozen=True)
@@ -97,13 +65,6 @@ def bench_scale(sizes: Sizes, threads: int) -> Iterator[Series]:
         method, *_ = kind.split("-")
         for what, points in in_child(many_tasks, threads, method, sizes.tasks, options).items():
             yield Series("tasks", what, kind, points)
-
-
-def slope(points: Sequence[Point], values: Sequence[float]) -> float:
-    """The power of the size with which values grow, over the larger half of the sizes."""
-    first = min(len(points) // 2, max(0, len(points) - 2))
-    x = np.log([point.size for point in points[first:]])
-    return float(np.polyfit(x, np.log(values[first:]), 1)[0]) if len(x) > 1 else math.nan
 
 
 def in_child(work: Callable[..., Result], threads: int, *arguments: Any) -> Result:

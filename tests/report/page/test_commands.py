@@ -31,7 +31,7 @@ from hibnn.learners.finetune import METHOD as FINETUNE
 
 METHOD = replace(FINETUNE, name="own")
 """
-WORDS = {"granularity": "batch:8", "ood": "fashion-mnist"}
+WORDS = {"density_bytes": "2MB", "granularity": "batch:8", "ood": "fashion-mnist"}
 """Fields that are plain text and take only some words."""
 
 

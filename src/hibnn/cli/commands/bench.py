@@ -10,9 +10,10 @@ from rich.console import Console
 from rich.table import Table
 
 from hibnn.cli.arguments import check_positive, parse
-from hibnn.cli.scale_timing import QUICK, Series, Sizes, bench_scale
+from hibnn.cli.scale_timing import QUICK, Sizes, bench_scale
 from hibnn.cli.step_timing import bench_steps
 from hibnn.denormals import use_threads
+from hibnn.evaluation.growth import Series
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from hibnn.cli.scale_timing import Series
+from hibnn.evaluation.growth import Series
 from hibnn.report.style import look, styled
 
 
