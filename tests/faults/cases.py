@@ -19,7 +19,7 @@ from hibnn.cli.main import COMMANDS, dispatch
 
 RUN = "run --scenario task --epochs 1 --out new --quiet --width 4"
 LINES = {
-    "demo": "demo --out new --quiet",
+    "demo": "demo --out new --quiet --seeds 0",
     "fit": "fit later.csv --model model.hibnn --epochs 1 --quiet",
     "predict": "predict later.csv --model model.hibnn -o answers.csv",
     "inspect": "inspect model.hibnn",
@@ -48,7 +48,7 @@ OUTPUTS += (
     "new.png",
     "runs/done/pruning.json",
     "runs/done/nowhere",
-    "runs/demo",
+    "runs/digits",
     "runs/search",
     "report.html",
     "study/RESULTS.md",

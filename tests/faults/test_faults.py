@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from faults.cases import LINES, OUTPUTS, argument_cases, file_cases
-from faults.sandbox import Case, Sandbox
+from faults.sandbox import SECONDS, Case, Sandbox
 from hibnn.cli.main import COMMANDS
 
 SLOW = ("demo", "watch", "bench", "export", "figures")
@@ -54,7 +54,9 @@ def test_there_is_a_line_for_every_command():
 @pytest.mark.parametrize("command", [command for command in COMMANDS if command != "watch"])
 def test_the_line_of_every_command_works(sandbox, command):
     words = tuple(LINES[command].split())
-    assert not sandbox.complaints(Case("lines", command, words, outputs=OUTPUTS, succeeds=True))
+    seconds = 120.0 if command in SLOW else SECONDS  # what learns for a while, or measures
+    case = Case("lines", command, words, outputs=OUTPUTS, succeeds=True, seconds=seconds)
+    assert not sandbox.complaints(case)
 
 
 @pytest.mark.slow
