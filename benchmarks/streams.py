@@ -1,18 +1,20 @@
 """Files that arrive month after month: hibnn beside incremental learners, and beside retraining on everything.
 
-python benchmarks/streams.py [--streams NAME ...] [--contenders NAME ...] [--seeds N]
+python benchmarks/streams.py [--streams NAME ...] [--contenders NAME ...] [--seeds N] > table.md
+python benchmarks/streams.py --draw table.md --picture streams.png
 
 The data come inside packages: scikit-learn, `river` and `ISLP` (pip install --no-deps river ISLP; their files are read,
 nothing of them is imported). A quarter of the rows is held out; what counts is the accuracy (R2 for numbers) on
-held-out rows of all months after the last, nobody telling the task. Seconds are processor time on one thread; bytes
-are the model's file, or the arrays that a rival holds. Swapped labels are scored on each month by the model before it,
-from the month after the change on.
+held-out rows of all months after the last, nobody telling the task. Seconds are processor time of learning on one
+thread (a retrained network learns when it is asked); bytes are the model's file, or the arrays that a rival holds.
+Swapped labels are scored on each month by the model before it, from the month after the change on.
 """
 
 import argparse
 import csv
 import gzip
 import io
+import re
 import time
 import zipfile
 from collections.abc import Callable, Iterable, Sequence
@@ -25,6 +27,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.linear_model import SGDClassifier, SGDRegressor
@@ -35,6 +38,8 @@ from sklearn.preprocessing import StandardScaler
 
 from hibnn import ContinualClassifier, ContinualRegressor
 
+FIGURE = re.compile(r"-?[0-9]+\.[0-9]+")
+MARKERS = "*osD^vXP"
 PASSES = 20
 """Of the incremental network over each month."""
 Rows = tuple[NDArray[Any], NDArray[Any]]
@@ -191,7 +196,7 @@ class Hibnn:
 
     def __init__(self, stream: Stream, seed: int, method: str = "ibnn") -> None:
         kind = ContinualRegressor if stream.regression else ContinualClassifier
-        self.estimator = kind(method, random_state=seed, verbose=False)
+        self.estimator = kind(method, random_state=seed, verbose=-1)
 
     def learn(self, x: NDArray[Any], y: NDArray[Any]) -> None:
         self.estimator.partial_fit(x, y)
@@ -333,13 +338,38 @@ def line(name: str, names: Sequence[str], seeds: int) -> str:
     return f"| {name} | {' | '.join(cells)} |"
 
 
+def draw(table: str, path: Path) -> None:
+    """The picture of a table that was printed: a row a stream, a mark a contender, the last of several figures."""
+    head, _, *rows = ([cell.strip() for cell in line.strip("| ").split("|")] for line in table.strip().splitlines())
+    figure = Figure(figsize=(7.2, 0.36 * len(rows) + 1.3), layout="constrained")
+    axis = figure.subplots()
+    for number, contender in enumerate(head[1:], 1):
+        found = [(FIGURE.findall(row[number].split(" (")[0]), place) for place, row in enumerate(rows)]
+        marks = [(float(figures[-1]), place) for figures, place in found if figures]
+        size, alpha = (70, 1.0) if contender == "hibnn" else (36, 0.75)
+        axis.scatter(
+            *zip(*marks, strict=True), s=size, alpha=alpha, marker=MARKERS[number - 1], label=contender, zorder=3
+        )
+    axis.set_yticks(range(len(rows)), [row[0] for row in rows])
+    axis.invert_yaxis()
+    axis.set_xlabel("% right on held-out rows of all months, after the last (R2 x 100 for bikeshare)")
+    axis.grid(color="#E4E4E4", zorder=0)
+    axis.legend(fontsize=8, ncols=3, loc="lower left", bbox_to_anchor=(0, 1))
+    figure.savefig(path, dpi=150)
+
+
 def main() -> None:
-    """Print the table, a line a stream as it is made."""
+    """Print the table, a line a stream as it is made, or draw one that was printed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--streams", nargs="*", default=list(STREAMS))
     parser.add_argument("--contenders", nargs="*", default=["hibnn", "MLP", "SGD", "naive Bayes", "retrained"])
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--draw", type=Path, help="a table that was printed; nothing is run")
+    parser.add_argument("--picture", type=Path, default=Path("streams.png"))
     given = parser.parse_args()
+    if given.draw is not None:
+        draw(given.draw.read_text(), given.picture)
+        return
     print(f"| stream | {' | '.join(given.contenders)} |\n|{'---|' * (1 + len(given.contenders))}")
     for name in given.streams:
         print(line(name, given.contenders, given.seeds), flush=True)
