@@ -348,7 +348,12 @@ def draw(table: str, path: Path) -> None:
         marks = [(float(figures[-1]), place) for figures, place in found if figures]
         size, alpha = (70, 1.0) if contender == "hibnn" else (36, 0.75)
         axis.scatter(
-            *zip(*marks, strict=True), s=size, alpha=alpha, marker=MARKERS[number - 1], label=contender, zorder=3
+            *zip(*marks, strict=True),
+            s=size,
+            alpha=alpha,
+            marker=MARKERS[number - 1],
+            label=contender,
+            zorder=4 if contender == "hibnn" else 3,
         )
     axis.set_yticks(range(len(rows)), [row[0] for row in rows])
     axis.invert_yaxis()
