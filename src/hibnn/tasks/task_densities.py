@@ -94,7 +94,7 @@ class TaskDensities:
         labels, held_labels = (torch.from_numpy(split.y).long() for split in (train, held))
         given, held_given = (self._given(torch.from_numpy(split.x), task, learner) for split in (train, held))
         if not self.tasks:
-            self.transform = choose_transform(self.options, given, labels, self.setting.seed)
+            self.transform = choose_transform(self.options, given, labels, self.setting.seed % 2**63)
         rows, others = self.transform(given), self.transform(held_given)
         if task == len(self.tasks):
             self._begin(rows, task)

@@ -199,3 +199,9 @@ def test_the_shares_of_classes_are_those_of_the_weights_of_their_rows():
     counts = np.bincount(train.y)
     expected = np.log(own / own.sum()) - np.log(counts / counts.sum())
     np.testing.assert_allclose(change, np.broadcast_to(expected, (20, 2)), atol=1e-9)
+
+
+def test_seeds_may_have_any_number_of_digits():
+    made = TaskDensities(DensityOptions(), Setting(140, Layout.MULTI, 10**20))
+    made.learn(images(seed=0), images(60, seed=1), 0, 2)
+    assert made.joint(torch.from_numpy(images(5, seed=2).x))[0].isfinite().all()
