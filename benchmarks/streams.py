@@ -268,7 +268,7 @@ def held_bytes(model: Any) -> int:
             for part in value:
                 yield from arrays(part)
 
-    return sum(array.nbytes for value in vars(model).values() for array in arrays(value))
+    return sum(array.nbytes for value in getattr(model, "__dict__", {}).values() for array in arrays(value))
 
 
 def contenders(stream: Stream, seed: int) -> dict[str, Callable[[], Any]]:

@@ -207,3 +207,13 @@ def test_where_the_prior_sizes_layers_soft_stamps_keep_the_sticks_of_each_task_a
     assert stamped.parameter_count() == plain.parameter_count() + 3 * 2 * 20
     with pytest.raises(UserError, match="size evidence"):
         small_learner("ibnn", benchmark, timestamps="hard", size="prior")
+
+
+def test_a_file_that_claims_more_neurons_than_the_network_has_is_refused():
+    benchmark = small_benchmark()
+    learner = small_learner("ibnn", benchmark)
+    learn(learner, benchmark.tasks[0])
+    state = learner.state()
+    state.metadata["sizing"]["units"]["0"] = [10**12]
+    with pytest.raises(ValueError, match="more neurons than there are"):
+        small_learner("ibnn", benchmark).restore(state)

@@ -6,6 +6,7 @@ neither torch nor scikit-learn need be imported to show them.
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +23,8 @@ def describe(path: Path) -> dict[str, Any]:
     """What is known of a model, as plain values; a file that cannot be read as it stands is loaded, which says why."""
     read = read_metadata(path)
     if read is not None and is_readable(read[0]):
-        metadata = json.loads(read[1])
-        if "counts" in metadata:
-            return summary(metadata, path)
+        with suppress(ValueError, LookupError, TypeError, AttributeError):  # damaged: loading says how
+            return summary(json.loads(read[1]), path)
     from hibnn.estimators.persistence import facts, load_model
 
     return summary(facts(load_model(path)), path)

@@ -351,6 +351,10 @@ class SizedBayes(SequentialBayes):
         self.curves = {int(layer): curve for layer, curve in state.below("curve.").items()}
         self.units = {int(head): list(units) for head, units in sizing["units"].items()}
         super().restore(state)
+        widths = self.bayesian.widths
+        for units in self.units.values():
+            if not all(0 <= own <= width for own, width in zip(units, widths, strict=True)):
+                raise ValueError("a task reads more neurons than there are")
 
     def size_curves(self) -> list[Tensor]:
         return [self.curves[layer] for layer in sorted(self.curves)]

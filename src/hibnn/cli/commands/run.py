@@ -19,6 +19,7 @@ from hibnn.cli.display import matrix_table, open_display
 from hibnn.cli.trackers import TrackerName, tracking
 from hibnn.denormals import use_threads
 from hibnn.errors import UserError
+from hibnn.files.container import undamaged
 from hibnn.files.reading import read_object
 from hibnn.learners import Method, find_method
 from hibnn.learners.presets import preset, protocol
@@ -94,7 +95,9 @@ def main(arguments: list[str]) -> int:
     if parsed.json:
         print(json.dumps(results if len(results) > 1 else results[0], indent=2))
     else:
-        _print(results)
+        stored = (parsed.out or Path()) / "result.json"  # which was read, if the run had been finished before
+        with undamaged(stored, "add --force to run it again"):
+            _print(results)
     return 0
 
 
