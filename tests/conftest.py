@@ -12,6 +12,14 @@ def one_thread():
     torch.set_num_threads(1)
 
 
+@pytest.fixture(autouse=True)
+def own_process():
+    """Commands may take the whole process for themselves (`hibnn.denormals.use_threads`), which is the tests' here."""
+    yield
+    torch.set_flush_denormal(False)
+    torch.set_num_threads(1)
+
+
 @pytest.fixture
 def generator():
     return torch.Generator().manual_seed(0)
