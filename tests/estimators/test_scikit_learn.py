@@ -26,7 +26,10 @@ def not_exactly(estimator):
 
 # scikit-learn skips its check of the array API unless the environment asks for it; every other check applies
 @parametrize_with_checks(
-    [ContinualClassifier(epochs=8, truncation=20), ContinualRegressor(epochs=8, truncation=20)],
+    [
+        ContinualClassifier(epochs=4, truncation=10, density={"components": 2}),
+        ContinualRegressor(epochs=4, truncation=10),
+    ],
     expected_failed_checks=not_exactly,
 )
 def test_the_estimators_pass_scikit_learns_own_checks(estimator, check):

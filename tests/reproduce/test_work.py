@@ -60,7 +60,7 @@ def test_a_run_that_fails_leaves_no_record(tmp_path, monkeypatch):
     assert read_records(tmp_path / "records") == {}
 
 
-@pytest.mark.parametrize("method", ["ibnn", "vcl", "den"])
+@pytest.mark.parametrize("method", ["vcl", *(pytest.param(name, marks=pytest.mark.slow) for name in ("ibnn", "den"))])
 def test_a_read_out_is_what_a_run_of_its_own_would_have_come_to(method, tmp_path):
     settings = {"method": method, "epochs": 1, "tasks": 3, "width": 20}
     experiment = experiment_of(**settings)
