@@ -19,7 +19,7 @@ from torch import Tensor
 
 from hibnn.absent import keep_scales, with_absent_classes
 from hibnn.benchmarks.base import LazySplit, Split
-from hibnn.coverage import Coverage, spared_count
+from hibnn.coverage import Coverage
 from hibnn.denormals import flushing
 from hibnn.learners import find_method
 from hibnn.learners.base import GaussianPrediction, Learner, Prediction, Setting, State
@@ -28,7 +28,7 @@ from hibnn.nn.layout import Layout
 from hibnn.tasks.density.density import Of
 from hibnn.tasks.mixture import ClassMixture, GaussianMixture, mix_classes, mix_reals, places_in_turn
 from hibnn.tasks.outliers import Strangeness
-from hibnn.tasks.task_inference import P, TaskInference, divide
+from hibnn.tasks.task_inference import P, TaskInference, divide, held_out_count
 
 ROWS_AT_ONCE = 4096
 COUNTED = "coverage."
@@ -122,7 +122,7 @@ class ContinualModel:
         Arguments:
             head: of a task whose rows return, which grows where it has fewer outputs; a new one, if not given.
             targets: real numbers to learn, a row each; the labels of `train` count for densities alone.
-            spare: whether the network does without the rows that calibrate.
+            spare: whether the network does without the rows that calibrate, or that count for intervals.
             on_class: called after the density of each class.
         """
         spared = (spare and targets is None) or not self.learner.has_network
@@ -130,7 +130,8 @@ class ContinualModel:
         if head is not None and targets is None and self.density_of == "inputs" and self.inference is not None:
             split = with_absent_classes(split, self.inference, head, self.learner.experience)
         if targets is not None:
-            split = self._spare_reals(Split(split.x, targets, split.weights))
+            split = Split(split.x, targets, split.weights)
+            split = self._spare_reals(split) if spare else split
         self.learner.begin_experience(split, outputs, head)
         if self.density_of == "inputs":
             self._learn_densities(on_class)
@@ -321,10 +322,8 @@ class ContinualModel:
         return rest if spare else train
 
     def _spare_reals(self, split: Split) -> Split:
-        """Hold out some rows of real targets, where they can be spared."""
-        count = spared_count(len(split))
-        if not count:
-            return split
+        """Hold out some rows of real targets."""
+        count = held_out_count(len(split))
         seed = self.learner.setting.generator("coverage", self.learner.experience).initial_seed() % 2**32
         order = np.random.default_rng(seed).permutation(len(split))
         self.spared = split.take(order[:count])

@@ -28,15 +28,6 @@ KEEP = 0.5
 """What the counts of earlier months are multiplied by when another month is learned."""
 
 
-SPARED, MOST_SPARED, FEWEST_ROWS = 0.05, 50, 250
-"""A fifth of the rows is spared, but of many no more than 50 or 5 %; fewer than 250 rows are all needed to learn."""
-
-
-def spared_count(rows: int) -> int:
-    """How many of so many rows the network does without."""
-    return 0 if rows < FEWEST_ROWS else max(round(SPARED * rows), min(MOST_SPARED, rows // 5))
-
-
 @dataclass(frozen=True)
 class Coverage:
     """How many held-out rows of a task had r in each bin."""

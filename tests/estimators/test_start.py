@@ -17,16 +17,15 @@ FIT = """
 import sys
 from hibnn import ContinualClassifier, ContinualRegressor, TableEncoder
 
-def absent(*names):
-    there = [name for name in names if name in sys.modules]
-    assert not there, there
+def tell(*names):
+    print([name for name in names if name in sys.modules])
 
-absent("torch", "matplotlib", "rich", "sklearn.metrics", "sympy")
+tell("torch", "matplotlib", "rich", "sklearn.metrics", "sympy")
 import numpy as np
 x = np.random.default_rng(0).normal(size=(40, 2))
 model = ContinualClassifier(epochs=1, truncation=2).fit(x, x[:, 0] > 0)
 model.predict(x)
-absent("torch._dynamo", "torch._inductor", "matplotlib", "sympy")
+tell("torch._dynamo", "torch._inductor", "matplotlib", "sympy")
 """
 INSPECT = """
 import sys
@@ -52,7 +51,7 @@ def file(tmp_path):
 
 
 def test_estimators_are_imported_without_torch_and_fitted_without_its_compiler():
-    run(FIT)
+    assert run(FIT).stdout.splitlines() == ["[]", "[]"]
 
 
 def test_inspect_needs_neither_torch_nor_scikit_learn_and_says_what_a_loaded_model_says(file):

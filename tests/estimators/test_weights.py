@@ -122,5 +122,5 @@ def test_what_cannot_be_a_weight_is_refused():
 
 def test_a_classifier_takes_every_parameter_that_all_estimators_have():
     shared, own = (set(inspect.signature(kind).parameters) for kind in (ContinualEstimator, ContinualClassifier))
-    assert own - shared == {"class_weight"}
+    assert own - shared == {"class_weight", "ood"}
     assert shared <= own

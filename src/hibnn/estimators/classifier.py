@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
-from hibnn.errors import UserError
+from hibnn.errors import UserError, unknown
 from hibnn.estimators.common import ContinualEstimator, next_name
 from hibnn.estimators.computing import threads
 from hibnn.estimators.drift import Drift
@@ -77,12 +77,16 @@ class ContinualClassifier(ClassifierMixin, ContinualEstimator):
         verbose: int = 0,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
-        """The parameters of `ContinualEstimator`, and `class_weight`: how much the rows of each class count.
+        """The parameters of `ContinualEstimator`, and two more.
 
-        'balanced' gives all classes of an experience the same weight together, a dictionary has weights by class (1
-        where it has none). They have a mean of 1 over an experience's rows and may change between experiences. They
-        count in the likelihood, so probabilities are those of data in which classes are as frequent as their weights
-        say, and where held-out rows size the network, so a rare class gets neurons of its own sooner.
+        Arguments:
+            class_weight: how much the rows of each class count. 'balanced' gives all classes of an experience the same
+                weight together, a dictionary has weights by class (1 where it has none). They have a mean of 1 over an
+                experience's rows and may change between experiences. They count in the likelihood and in how frequent
+                classes are for densities, so probabilities are those of data in which classes are as frequent as their
+                weights say; and where held-out rows size the network, so a rare class gets neurons of its own sooner.
+            ood: None, or 'class': `predict_proba` then has one more column, the last, with the probability that a row
+                belongs to none of the classes.
         """
         super().__init__(
             method,
@@ -96,7 +100,6 @@ class ContinualClassifier(ClassifierMixin, ContinualEstimator):
             density=density,
             options=options,
             drift=drift,
-            ood=ood,
             early_stopping=early_stopping,
             patience=patience,
             n_jobs=n_jobs,
@@ -105,10 +108,15 @@ class ContinualClassifier(ClassifierMixin, ContinualEstimator):
             random_state=random_state,
         )
         self.class_weight: ClassWeight = class_weight
+        self.ood: Literal["class"] | None = ood
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_class_weight(self.class_weight)
+        if self.ood not in (None, "class"):
+            raise unknown("way to count rows of no class", str(self.ood), ("class", "None"))
+        if self.ood is not None and self.task_inference not in ("auto", "density"):
+            raise UserError("only a density finds rows of no class: leave task_inference at 'density', or ood at None.")
 
     @property
     def _regression(self) -> bool:

@@ -63,7 +63,6 @@ class ContinualEstimator(BaseEstimator, ABC):
         density: Mapping[str, Any] | None = None,
         options: Mapping[str, Any] | None = None,
         drift: Drift = "follow",
-        ood: Literal["class"] | None = None,
         early_stopping: bool = True,
         patience: int = 2,
         n_jobs: int | None = None,
@@ -95,8 +94,6 @@ class ContinualEstimator(BaseEstimator, ABC):
                 {'alpha': 5.0, 'size_tolerance': 0.01}. They cannot change, but for `learning_rate`.
             drift: what to do when rows of a known task look different from what the model expects: 'follow' lets
                 held-out rows say how much of what was learned before still counts; 'off' always counts all of it.
-            ood: None, or 'class': `predict_proba` of a classifier then has one more column, the last, with the
-                probability that a row belongs to none of the classes.
             early_stopping: whether an experience ends when rows that are held out of it have no more to gain, before
                 its epochs are over. It concerns methods that size their layers ('ibnn', 'hibnn'), which hold rows out
                 anyway and learn them in the end; other methods always take all epochs.
@@ -122,7 +119,6 @@ class ContinualEstimator(BaseEstimator, ABC):
         self.density = density
         self.options = options
         self.drift: Drift = drift
-        self.ood: Literal["class"] | None = ood
         self.early_stopping = early_stopping
         self.patience = patience
         self.n_jobs = n_jobs
@@ -273,12 +269,6 @@ class ContinualEstimator(BaseEstimator, ABC):
                 raise UserError(f"{name} must be None or a positive whole number, not {value!r}.")
         if self.scaling is not None and self.scaling not in SCALINGS:
             raise unknown("scaling", str(self.scaling), (*SCALINGS, "None"))
-        if self.ood not in (None, "class"):
-            raise unknown("way to count rows of no class", str(self.ood), ("class", "None"))
-        if self.ood is not None and self._regression:
-            raise UserError("numbers have no classes: leave ood at None, and ask predict_ood.")
-        if self.ood is not None and self.task_inference not in ("auto", "density"):
-            raise UserError("only a density finds rows of no class: leave task_inference at 'density', or ood at None.")
         if self.drift not in get_args(Drift):
             raise unknown("answer to drift", str(self.drift), get_args(Drift))
         if self.patience is None or not isinstance(plain(self.verbose), int):

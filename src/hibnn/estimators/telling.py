@@ -7,6 +7,7 @@ also a line for each experience, 2 also one for each epoch.
 from typing import Any
 
 from hibnn.estimators.model import Model, TaskName
+from hibnn.neurons import neurons_text
 from hibnn.progress import Bar
 from hibnn.visible import visible
 
@@ -35,5 +36,5 @@ def _scores(epoch: dict[str, Any]) -> str:
     if epoch.get("held_out_loss") is not None:
         words.append(f"held out {epoch['held_out_loss']:.4f}")
     if epoch.get("neurons") is not None:
-        words.append(f"{' + '.join(f'{units:.0f}' for units in epoch['neurons'])} neurons")
+        words.append(f"{neurons_text(epoch['neurons'])} neurons")
     return ", ".join(words)

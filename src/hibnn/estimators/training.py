@@ -9,7 +9,6 @@ import torch
 from numpy.typing import NDArray
 
 from hibnn.benchmarks.base import LazySplit, Split
-from hibnn.coverage import spared_count
 from hibnn.estimators.drift import KEEPS, Change, Drift, FileScore, expectation, has_changed
 from hibnn.estimators.model import Model, TaskName, TaskRecord
 from hibnn.estimators.predictive import PredictionMode
@@ -17,9 +16,10 @@ from hibnn.estimators.stopping import Stopping, train
 from hibnn.estimators.telling import BAR, tell_epoch, tell_experience
 from hibnn.learners.options import MethodOptions
 from hibnn.progress import Bar
+from hibnn.tasks import held_out_count
 
 ENOUGH_ROWS = 250
-"""The network of a classifier does without the rows that calibrate where an experience has so many."""
+"""The network does without the rows that calibrate where an experience has so many."""
 MOST_SCORED, MOST_HELD_OUT = 10_000, 2_000
 """Rows of a file that are answered before it is learned, and rows that say how much of the past counts."""
 SMALLEST = 1e-12
@@ -39,9 +39,9 @@ def learn_experience(
     task: TaskRecord,
     epochs: int | None,
     batch_size: int | None,
-    verbose: int = -1,
-    drift: Drift = "off",
-    stopping: Stopping = Stopping(),  # noqa: B008 (it never changes)
+    verbose: int,
+    drift: Drift,
+    stopping: Stopping,
 ) -> Model:
     """The model after one more experience of a task, new or known.
 
@@ -99,14 +99,16 @@ def known_rows(model: Model, split: Split, task: TaskName) -> Split:
 def calibrated_ahead(model: Model, split: Split, task: TaskName) -> Model:
     """The model that has weighed network and densities by rows it has not learned, where it could spare none later.
 
-    Only as long as there is one task: what a task answers when it is told must not change with the rows of another.
+    Of real targets, rows are counted for the intervals where there are enough. Classes are weighed only as long as
+    there is one task: what a task answers when it is told must not change with the rows of another.
     """
-    if model.regression and task in model.head_of:
+    enough = len(split) >= ENOUGH_ROWS
+    if model.regression and enough and task in model.head_of:
         continual = model.continual.copy(model.method, model.options)
-        rows = known_rows(model, split, task).take(np.arange(min(len(split), 2 * spared_count(len(split)))))
+        rows = known_rows(model, split, task).take(np.arange(2 * held_out_count(len(split))))
         continual.count_ahead(rows, model.head(task), PredictionMode().reals)
         return replace(model, continual=continual)
-    if model.regression or len(split) >= ENOUGH_ROWS or list(model.head_of) != [task]:
+    if model.regression or enough or list(model.head_of) != [task]:
         return model
     continual = model.continual.copy(model.method, model.options)
     continual.calibrate_ahead(known_rows(model, split, task), model.head(task), PredictionMode().classes)

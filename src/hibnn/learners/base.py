@@ -285,8 +285,9 @@ class Learner(ABC):
         """
         return None
 
-    def plateau(self, number: int) -> None:  # noqa: B027 (nothing to do, unless `can_stop`)
-        """Told before epoch `number` that held-out rows gain no more: `epochs` may become fewer."""
+    def plateau(self, number: int) -> None:
+        """Told before epoch `number`, if it `can_stop`, that held-out rows gain no more: `epochs` may become fewer."""
+        raise NotImplementedError
 
     def learning_rates(self) -> list[float]:
         """The rates of the optimiser's groups as they stand, none where there is no optimiser."""

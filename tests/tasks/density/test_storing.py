@@ -17,7 +17,6 @@ from hibnn.tasks.density.fitting import expectation_maximisation
 from hibnn.tasks.density.gaussian import LowRankGaussian
 from hibnn.tasks.density.merging import restrict
 from hibnn.tasks.density.mixture import Mixture
-from hibnn.tasks.density.options import read_bytes
 from hibnn.tasks.density.quantising import EXACT, Codes, orthonormal
 from hibnn.tasks.density.stored import StoredMixture
 from hibnn.tasks.task_densities import TaskDensities
@@ -145,17 +144,14 @@ def test_a_bound_that_nothing_can_keep_is_refused():
         densities(bytes=500)
 
 
-@pytest.mark.parametrize(
-    ("words", "count"), [("2MB", 2_000_000), ("500 kB", 500_000), ("1.5MiB", 1_572_864), (7, 7), ("3gb", 3 * 10**9)]
-)
-def test_bytes_are_read_as_people_write_them(words, count):
-    assert read_bytes(words) == count
+@pytest.mark.parametrize(("words", "count"), [("2MB", 2_000_000), ("1.5 MiB", 1_572_864), (7, 7), (None, None)])
+def test_a_budget_is_a_size_or_a_number_of_bytes(words, count):
     assert DensityOptions(bytes=words).budget == count
 
 
-@pytest.mark.parametrize("words", ["", "two", "2 MBit", "-3", "0", "1e3", 0, True])
+@pytest.mark.parametrize("words", ["two", "2 MBit", "0MB", 0, -3])
 def test_other_words_are_refused(words):
-    with pytest.raises(UserError, match="such as 2MB"):
+    with pytest.raises(UserError, match="density-bytes"):
         DensityOptions(bytes=words)
 
 

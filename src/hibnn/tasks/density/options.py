@@ -1,14 +1,13 @@
 """What a user may say about densities: bounds on their size, and what they see of the inputs."""
 
-import re
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from hibnn.errors import UserError, unknown
+from hibnn.sizes import parse_bytes
 
 Of = Literal["inputs", "features"]
 Columns = Literal["auto", "raw", "rank"]
-UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 
 
 @dataclass(frozen=True)
@@ -43,18 +42,10 @@ class DensityOptions:
             raise unknown("way to see columns", self.columns, get_args(Columns))
         if self.power is not None and not self.power > 0:
             raise UserError(f"density-power must be positive, not {self.power}.")
-        if self.bytes is not None:
-            read_bytes(self.bytes)
+        if self.budget is not None and self.budget < 1:
+            raise UserError(f"density-bytes must be at least 1 byte, not {self.bytes}.")
 
     @property
     def budget(self) -> int | None:
         """The bound in bytes."""
-        return None if self.bytes is None else read_bytes(self.bytes)
-
-
-def read_bytes(words: int | str) -> int:
-    """A number of bytes as people write it: 2000000, "2MB", "500 kB", "1.5MiB"; kB are 1,000 and KiB 1,024 bytes."""
-    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]*)\s*", str(words).lower().replace("_", ""))
-    if match is None or match[2] not in UNITS or float(match[1]) * UNITS[match[2]] < 1:
-        raise UserError(f"density-bytes is a number of bytes such as 2MB, 500kB or 1000000, not {words!r}.")
-    return int(float(match[1]) * UNITS[match[2]])
+        return parse_bytes("density-bytes", self.bytes) if isinstance(self.bytes, str) else self.bytes

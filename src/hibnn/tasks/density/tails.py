@@ -7,7 +7,7 @@ contrast alone. Student's t of the same shape has one more number, the degrees o
     c = mean_i sum_k r_ik (v + d) / (v + Q_ik / c) Q_ik / d            (the scale of highest likelihood)
 
 multiplies every variance, and the v of highest likelihood is taken. As the rows were not learned from, c also makes up
-for variances that came out too small. `hibnn.tasks.density.fitting` and `.families` call `with_tails`.
+for variances that came out too small. `hibnn.tasks.density.fitting` calls `with_tails`, `.families` `best_tails`.
 """
 
 import math
