@@ -51,7 +51,8 @@ class BenchmarkEntry:
 
     `make(seed, count)` gives its first tasks, at least `count` of them; `sizes` are those of its tasks without loading
     data; an `endless` one makes as many as asked for, and has as many sizes as it makes by default. `data` is a hash of
-    the content of data of one's own. `sources` counts the data sets its tasks come from.
+    the content of data of one's own. `sources` counts the data sets its tasks come from; `embedded` inputs are features
+    of a pre-trained network.
     """
 
     name: str
@@ -62,6 +63,7 @@ class BenchmarkEntry:
     endless: bool = False
     data: str = ""
     sources: int = 1
+    embedded: bool = False
 
     @property
     def traits(self) -> Traits:

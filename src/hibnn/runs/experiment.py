@@ -21,7 +21,7 @@ from hibnn.plugins import PATHS, check_plugins, load_plugin, plugins_of
 from hibnn.registry import Plugin
 from hibnn.runs.protocol import EvaluationProtocol
 from hibnn.runs.setting import digest_of
-from hibnn.tasks.density.density import DensityOptions
+from hibnn.tasks.density.options import DensityOptions, Scores
 from hibnn.tasks.task_inference import TaskInferenceName
 
 
@@ -52,10 +52,12 @@ class Experiment(EvaluationProtocol):
         Granularity.parse(self.granularity)
         if self.class_outputs == "all" and self.heads == "single":
             raise UserError("one head for all has the classes of all tasks anyway: drop --class-outputs all.")
-        self.density_options()
         self._take_data()
         if self.task_inference == "auto":
             object.__setattr__(self, "task_inference", self.usual_inference())
+        if self.density_scores == "auto":
+            object.__setattr__(self, "density_scores", self.usual_scores())
+        self.density_options()
         self._check_inference()
 
     def usual_inference(self, same_classes: bool | None = None) -> TaskInferenceName:
@@ -72,6 +74,11 @@ class Experiment(EvaluationProtocol):
             same_classes = not self.from_arrays and find_benchmark(self.dataset).same_classes
         layout = layout_in(self.scenario, same_classes, self.heads, method.prefers_single_head)
         return "density" if layout is Layout.MULTI else "entropy"
+
+    def usual_scores(self) -> Scores:
+        """What `density_scores="auto"` comes to: a discriminant of a pre-trained network's features."""
+        used = self.task_inference == "density" and self.density_of == "inputs" and not self.from_arrays
+        return "discriminant" if used and find_benchmark(self.dataset).embedded else "mixture"
 
     def _check_inference(self) -> None:
         if not find_method(self.method).has_network and self.task_inference != "density":
@@ -114,6 +121,8 @@ class Experiment(EvaluationProtocol):
             standardise=self.density_standardise,
             of=self.density_of,
             bytes=self.density_bytes,
+            scores="mixture" if self.density_scores == "auto" else self.density_scores,
+            random_features=self.density_random_features,
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -148,7 +157,7 @@ class Experiment(EvaluationProtocol):
         So a field that is added later changes no digest, nor does a new default of what infers the task. A file of data
         counts by its content and not by the folder it lies in.
         """
-        plain, usual = self.as_json(), {"task_inference": "entropy"}
+        plain, usual = self.as_json(), {"task_inference": "entropy", "density_scores": "mixture"}
         content = {
             field.name: plain[field.name]
             for field in fields(self)

@@ -5,12 +5,13 @@ from typing import Literal
 
 from hibnn.benchmarks import EvaluateOn
 from hibnn.evaluation.evaluate import Score
-from hibnn.tasks.density.density import DensityOptions, Of
+from hibnn.tasks.density.options import DensityOptions, Of, Scores
 from hibnn.tasks.task_inference import Mixing, TaskInferenceName
 
 Heads = Literal["auto", "multi", "single"]
 TaskInferenceChoice = Literal["auto", TaskInferenceName]
 ClassOutputs = Literal["task", "all"]
+ScoresChoice = Literal["auto", Scores]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +41,11 @@ class EvaluationProtocol:
     --no-density-standardise leaves it as it is"""
     density_of: Of = "inputs"
     """densities of inputs, or of the network's last hidden layer, which goes on changing as later tasks are learned"""
+    density_scores: ScoresChoice = "auto"
+    """what tells classes apart: their mixtures, or one discriminant with a covariance that all classes share; auto: a
+    discriminant where the inputs are features of a pre-trained network"""
+    density_random_features: int = DensityOptions.random_features
+    """of the discriminant, beside the inputs"""
     heads: Heads = "auto"
     """multi: a head a task; single: one head, shared (domain) or growing (class)"""
     class_outputs: ClassOutputs = "task"

@@ -30,6 +30,7 @@ from hibnn.tasks.density.density import (
     new_density,
     restore_density,
 )
+from hibnn.tasks.density.discriminant import Discriminant
 from hibnn.tasks.density.drawing import draw_density
 from hibnn.tasks.density.families import Borrowed
 from hibnn.tasks.density.quantising import byte_count
@@ -65,6 +66,8 @@ class TaskDensities:
         self.weights: list[list[float]] = []
         """the weights of the rows that each class has learned from, a row's being 1 where nobody says otherwise"""
         self.typicality = Typicality(options.standardise)
+        self.discriminant: Discriminant | None = None
+        """what tells classes apart in the place of densities, where the options say so"""
         self.before: list[Density] = []
         """The densities of a task before the experience that is being learned."""
 
@@ -117,6 +120,7 @@ class TaskDensities:
             statistics[label] = self._statistics(updated, (given[own], rows[own]), (as_given, seen))
             on_class({"log density": float(values.mean())})
         self.typicality.learn(task, statistics)
+        self._discriminate(rows, labels, task)
         self._fit_within(self.options.budget)
 
     def _statistics(
@@ -144,7 +148,18 @@ class TaskDensities:
                 self.tasks[task][label] = before.update(own, own, generator)
             elif isinstance(before, MixtureDensity) and isinstance(now, MixtureDensity) and now.fit and borrowed:
                 self.tasks[task][label] = before.update_as(now.fit, own, borrowed, generator)
+        self._discriminate(rows[len(train) :], labels[len(train) :], task)
         self._fit_within(self.options.budget)
+
+    def _discriminate(self, rows: Tensor, labels: Tensor, task: int) -> None:
+        """Add rows of a task to the discriminant, if there is to be one."""
+        if self.options.scores != "discriminant":
+            return
+        if self.discriminant is None:
+            seed = self.setting.generator("density", "random features").initial_seed() % 2**32
+            self.discriminant = Discriminant.of(rows, self.options.random_features, self.options.basis, seed)
+        known = self.discriminant.with_classes([len(densities) for densities in self.tasks])
+        self.discriminant = known.update({int(label): rows[labels == label] for label in labels.unique()}, task)
 
     def forget(self, task: int) -> None:
         """Begin the densities of a task again."""
@@ -154,6 +169,7 @@ class TaskDensities:
             self.quantiles[task] = [torch.zeros_like(LEVELS) for _ in classes]
             self.weights[task] = [0.0 for _ in classes]
             self.typicality.forget(task)
+            self.discriminant = self.discriminant and self.discriminant.forget(task)
 
     def _begin(self, rows: Tensor, task: int) -> None:
         """Make room for a task."""
@@ -221,8 +237,15 @@ class TaskDensities:
     def joint(
         self, x: Float[Tensor, "rows inputs"], tasks: Sequence[int] | None = None, learner: Learner | None = None
     ) -> list[Float[Tensor, "rows labels"]]:
-        """log n_y p(x | y, t) for the classes of some or all tasks, n_y as a share of the weights of its rows."""
+        """log n_y p(x | y, t) for the classes of some or all tasks, n_y as a share of the weights of its rows.
+
+        Where a discriminant tells classes apart, g_y(x) stands in the place of log p.
+        """
         wanted = range(len(self.tasks)) if tasks is None else tasks
+        if self.discriminant is not None:
+            scores = self.discriminant.scores(self.preprocess(x), wanted)
+            shares = [log_shares(self.weights[task]) for task in wanted]
+            return [(own + share).clamp(min=NEVER) for own, share in zip(scores, shares, strict=True)]
         if self.options.of == "inputs":
             rows = self.preprocess(x)
             return [joint_of(self.tasks[task], self.weights[task], rows) for task in wanted]
@@ -279,6 +302,8 @@ class TaskDensities:
         made["weights"] = torch.tensor([label for task in self.weights for label in task], dtype=torch.float64)
         made |= self.typicality.tensors()
         made |= {f"transform.{name}": value for name, value in self.transform.tensors().items()}
+        if self.discriminant is not None:
+            made |= {f"discriminant.{name}": value for name, value in self.discriminant.tensors().items()}
         for task, (basis, densities) in enumerate(zip(self.bases, self.tasks, strict=True)):
             if basis is not None:
                 made |= {f"basis.{task}.{name}": value for name, value in basis.tensors().items()}
@@ -299,6 +324,8 @@ class TaskDensities:
         self.weights = [task.tolist() for task in state.tensors["weights"].split(list(sizes))]
         self.floor, self.transform = state.tensors["floor"], self.transform.restored(state.below("transform."))
         self.typicality.restore(state.tensors, sizes)
+        stored = state.below("discriminant.")
+        self.discriminant = Discriminant.from_tensors(stored, sizes) if stored else None
         for task, size in enumerate(sizes):
             stored = state.below(f"basis.{task}.")
             basis = Basis.from_tensors(stored) if stored else None
@@ -317,5 +344,10 @@ def joint_of(
     never = torch.full_like(rows[:, 0], NEVER, dtype=torch.float64)
     seen = densities[0].project(rows)  # the classes of a task share their basis
     logs = torch.stack([density.log_density(seen).double() if density.count else never for density in densities], 1)
+    return (logs if spreads is None else in_spreads(logs, spreads)) + log_shares(weights)
+
+
+def log_shares(weights: Sequence[float]) -> Float[Tensor, " labels"]:
+    """log n_y, as shares of a task's rows."""
     counts = torch.tensor(weights, dtype=torch.float64)
-    return (logs if spreads is None else in_spreads(logs, spreads)) + (counts / counts.sum()).log().clamp(min=NEVER)
+    return (counts / counts.sum()).log().clamp(min=NEVER)

@@ -8,6 +8,7 @@ from hibnn.sizes import parse_bytes
 
 Of = Literal["inputs", "features"]
 Columns = Literal["auto", "raw", "rank"]
+Scores = Literal["mixture", "discriminant"]
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,11 @@ class DensityOptions:
     """rank: columns become normal quantiles of their ranks in the first task; auto: if that tells its classes apart"""
     basis: int = 192
     """of more inputs than 128, a task's classes share so many directions"""
+    scores: Scores = "mixture"
+    """what tells classes apart: their mixtures, or one discriminant with a covariance that all classes share, for
+    embeddings of a pre-trained network"""
+    random_features: int = 2_000
+    """of the discriminant, beside the inputs: its covariance takes two bytes for every pair of all of them"""
     bytes: int | str | None = None
     """at most so many bytes for all densities together, as a number or as 2MB, 500kB; None: no such bound"""
 
@@ -40,6 +46,12 @@ class DensityOptions:
             raise unknown("thing to have a density", self.of, get_args(Of))
         if self.columns not in get_args(Columns):
             raise unknown("way to see columns", self.columns, get_args(Columns))
+        if self.scores not in get_args(Scores):
+            raise unknown("way to tell classes apart", self.scores, get_args(Scores))
+        if self.scores == "discriminant" and self.of != "inputs":
+            raise UserError("features of a network differ from task to task: a discriminant needs densities of inputs.")
+        if self.random_features < 0:
+            raise UserError(f"density-random-features must not be negative, as {self.random_features} is.")
         if self.power is not None and not self.power > 0:
             raise UserError(f"density-power must be positive, not {self.power}.")
         if self.budget is not None and self.budget < 1:
