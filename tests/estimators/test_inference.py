@@ -170,3 +170,32 @@ def test_a_model_goes_on_only_as_it_was_begun(digits):
             ContinualClassifier(**QUICK, **wrong).fit(x, y)
     with pytest.raises(UserError, match="classifiers only"):
         ContinualRegressor(task_inference="mutual-information").fit(x, y)
+
+
+@pytest.fixture(scope="module")
+def discriminating(digits):
+    return taught(digits, density={"scores": "discriminant", "random_features": 100})
+
+
+def test_one_discriminant_tells_the_classes_of_all_tasks_apart_before_and_after_a_file(
+    digits, discriminating, tmp_path
+):
+    x, y = unseen(digits)
+    assert discriminating.score(x, y) > 0.9
+    discriminating.save(tmp_path / "model.hibnn")
+    assert np.array_equal(load_model(tmp_path / "model.hibnn").predict_proba(x), discriminating.predict_proba(x))
+
+
+def test_out_of_distribution_rows_are_found_beside_a_discriminant(digits, discriminating):
+    x, _ = unseen(digits)
+    assert discriminating.predict_ood(x).mean() < 0.15
+    assert discriminating.predict_ood(16 - x).mean() > 0.9
+
+
+@pytest.mark.slow
+def test_onnxruntime_has_the_probabilities_of_a_discriminant(digits, discriminating, tmp_path):
+    runtime = pytest.importorskip("onnxruntime")
+    x, _ = unseen(digits)
+    discriminating.export_onnx(tmp_path / "model.onnx")
+    (probabilities, *_) = runtime.InferenceSession(tmp_path / "model.onnx").run(None, {"x": x.astype(np.float32)})
+    np.testing.assert_allclose(probabilities, discriminating.predict_proba(x), atol=1e-5)
