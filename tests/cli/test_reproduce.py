@@ -77,6 +77,13 @@ def test_everything_is_run_recorded_and_written_once(paper, capfd):
 
 
 @pytest.mark.usefixtures("in_threads")
+def test_only_the_methods_and_seeds_that_were_asked_for_are_run(paper):
+    assert reproduce(paper, "--methods", "finetune", "--seeds", "1") == 0
+    (found,) = read_records(paper / "records").values()
+    assert (found.method, found.seed) == ("finetune", 1)
+
+
+@pytest.mark.usefixtures("in_threads")
 def test_a_trial_leaves_the_records_alone(paper):
     assert reproduce(paper, "--quick", "--methods", "finetune") == 0
     assert not (paper / "records").exists()

@@ -61,7 +61,7 @@ def collect(parsed: ReproduceArguments) -> Whole:
     only = [name for name in parsed.only if name != FACTORISATION]
     entries = chosen(parsed.paper, only) if only or not parsed.only else []
     whole = pieces(parsed.paper, entries, parsed.quick)
-    wanted = [piece for piece in whole if not parsed.methods or piece.experiment.method in parsed.methods]
+    wanted = [piece for piece in whole if _asked_for(piece, parsed)]
     known = current(read_records(records).values())
     costs = Costs(known.values(), records)
     pruning = QUICK_PRUNING if parsed.quick else Pruning()
@@ -70,6 +70,12 @@ def collect(parsed: ReproduceArguments) -> Whole:
     done = bars.read_bars(records) if with_bars else {}
     seeds = [seed for seed in bars.SEEDS if seed not in done] if with_bars else []
     return Whole(entries, wanted, known, costs, seeds[: 1 if parsed.quick else None], len(done))
+
+
+def _asked_for(piece: Piece, parsed: ReproduceArguments) -> bool:
+    """Whether a run is of a method and a seed that was asked for, or nobody asked."""
+    run = piece.experiment
+    return (not parsed.methods or run.method in parsed.methods) and (not parsed.seeds or run.seed in parsed.seeds)
 
 
 def list_all(parsed: ReproduceArguments) -> int:

@@ -25,6 +25,8 @@ class ReproduceArguments:
     """tables and figures by name (--list shows them); all of the paper's unless given"""
     methods: tuple[str, ...] = ()
     """only the runs of these methods"""
+    seeds: tuple[int, ...] = ()
+    """only the runs with these seeds"""
     list: bool = False
     """only say what is recorded, what is missing, and how much processor time that takes"""
     write: bool = False
