@@ -13,8 +13,8 @@ from forgetting import accuracy_at_the_end
 from hibnn.benchmarks import Scenario
 from hibnn.errors import UserError
 from hibnn.learners.base import Setting
-from hibnn.learners.gem import GEM, GEMOptions, bounded_quadratic, gram_and_products, project
 from hibnn.learners.by_hand import batch_gradients
+from hibnn.learners.gem import GEM, GEMOptions, bounded_quadratic, gram_and_products, project
 from hibnn.learners.memory_gradients import Memory, MemoryGradients, flat, staircase, unflat
 from hibnn.learners.presets import options_for
 from hibnn.nn.layout import Layout

@@ -49,5 +49,5 @@ def batch_gradients(
     for layer, below, above in zip(reversed(mlp.body), reversed(layers[:-1]), reversed(layers[1:]), strict=True):
         delta = torch.ops.aten.threshold_backward(delta @ weight, above, 0)
         gradients = [delta.T @ below, delta.sum(0), *gradients]
-        weight = layer.weight
+        weight = next(layer.parameters())
     return BatchGradients(nll, gradients, x, delta)

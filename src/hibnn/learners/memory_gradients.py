@@ -9,7 +9,8 @@ a_j, what enters layer j, row t of G has
 Nearly all of the time goes to products with the inputs x, which do not change: a_1 = W x + b and d_1 x^T. A step that
 conflicts with no memory does without both. Forward, in the direction g of the step,
 
-    <g, G_t> = <d_head, a'_head>,   a'_1 = g_1 x,   a'_j = g_j h_{j-1} + W_j h'_{j-1},   h'_j = a'_j where h_j > 0, else 0,
+    <g, G_t> = <d_head, a'_head>,   a'_1 = g_1 x,   a'_j = g_j h_{j-1} + W_j h'_{j-1},
+    h'_j = a'_j where h_j > 0, else 0,
 
 (biases left out), and after the step a_1 has become a_1 - rate a'_1. Only a conflict calls for G itself.
 Called by `hibnn.learners.gem`.
