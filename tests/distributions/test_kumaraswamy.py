@@ -74,3 +74,8 @@ def test_extreme_concentrations_stay_finite(generator):
     a, b = a.requires_grad_(), b.requires_grad_()
     log_v = sample_log_kumaraswamy(a, b, (200,), generator)
     assert_finite(log_v, *torch.autograd.grad(log_v.sum(), (a, b)))
+
+
+def test_a_prior_of_one_parameter_is_one_of_two():
+    a, b = torch.tensor([0.3, 5.0, 31.0]), torch.tensor([0.5, 1.0, 2.0])
+    assert torch.equal(kl_kumaraswamy(a, b, 7.0, 1.0), kl_kumaraswamy(a, b, 7.0, torch.tensor(1.0)))

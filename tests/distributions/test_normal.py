@@ -41,3 +41,13 @@ def test_the_total_and_its_gradients_are_those_of_the_sum(generator, scalar_prio
     torch.testing.assert_close(total, expected)
     gradients = torch.autograd.grad(3 * total, (mean, log_variance))
     torch.testing.assert_close(gradients, torch.autograd.grad(3 * expected, (mean, log_variance)))
+
+
+def test_what_is_not_held_pays_nothing(generator):
+    values = [torch.randn(4, 3, generator=generator, dtype=torch.float64) for _ in range(4)]
+    held = torch.tensor([[1.0, 0.0, 1.0]] * 4, dtype=torch.float64)
+    own, plain = ([value.clone().requires_grad_() for value in values[:2]] for _ in range(2))
+    total, expected = total_kl_normal(*own, *values[2:], held=held), (kl_normal(*plain, *values[2:]) * held).sum()
+    assert torch.allclose(total, expected)
+    for one, other in zip(torch.autograd.grad(total, own), torch.autograd.grad(expected, plain), strict=True):
+        assert torch.allclose(one, other)

@@ -12,7 +12,7 @@ from hibnn.distributions.kumaraswamy import kl_kumaraswamy
 from hibnn.distributions.normal import kl_normal
 from hibnn.errors import UserError
 from hibnn.learners.bscl import BSCLOptions
-from hibnn.nn.layers.weight_masks import WeightMasks, kl_logistic, masked
+from hibnn.nn.layers.weight_masks import WeightMasks, kl_logistic, sample_masked
 from statistics_helpers import assert_finite, assert_mean
 
 SMALL = {"retraining_epochs": 2, "prediction_draws": 5, "rounding_draws": 20}
@@ -96,7 +96,7 @@ def test_each_weight_and_each_bias_pays_its_kl_once_and_free_ones_nothing(genera
         layer.mean += 0.1 * torch.randn(layer.mean.shape, generator=generator)
     each = kl_normal(layer.mean, layer.log_variance, layer.prior_mean, layer.prior_log_variance)
     expected = each[:-1][mask].sum() + each[-1][mask.any(0)].sum() + network.bayesian.heads[1].kl()
-    terms = learner.terms(torch.arange(20), 0, learner.held(), generator)
+    terms = learner.terms(torch.arange(20), 0, [held.float() for held in learner.held()], generator)
     assert torch.allclose(terms["kl_weights"], expected / 120)
 
 
@@ -107,7 +107,7 @@ def test_masks_and_sticks_pay_once_too(generator):
     (masks,) = learner.masked.each_mask()
     with torch.no_grad():
         masks.p.normal_(generator=generator)
-    terms = learner.terms(torch.arange(20), 0, learner.held(), generator)
+    terms = learner.terms(torch.arange(20), 0, [held.float() for held in learner.held()], generator)
     a, b = masks.concentrations()
     assert torch.allclose(terms["kl_masks"], kl_logistic(masks.p).sum() / 120)
     assert torch.allclose(terms["kl_sticks"], kl_kumaraswamy(a, b, 30.0, 1.0).sum() / 120)
@@ -220,12 +220,29 @@ def test_the_kl_of_masks_is_smooth_and_has_the_right_slope():
 
 def test_a_masked_weight_is_the_product_and_an_unused_unit_has_no_bias(generator):
     mean, log_variance = torch.randn(2, 4, 3, generator=generator)
+    x, noise = torch.randn(2, 5, 3, generator=generator)
     z = torch.tensor([[1.0, 0.0, 0.5], [0.0, 0.0, 0.2], [1.0, 0.0, 0.1]])
-    product, log_product = masked(mean, log_variance, z)
-    whole = torch.cat([z, torch.tensor([[1.0, 0.0, 0.5]])])
-    assert torch.equal(product, mean * whole)
-    assert torch.allclose(log_product.exp(), log_variance.exp() * whole.square())
-    assert_finite(log_product)
+    whole, ones = torch.cat([z, torch.tensor([[1.0, 0.0, 0.5]])]), torch.cat([x, torch.ones(5, 1)], 1)
+    scale = (ones.square() @ (log_variance.exp() * whole.square())).sqrt()
+    assert torch.allclose(sample_masked(x, mean, log_variance, z, noise), ones @ (mean * whole) + scale * noise)
+
+
+def test_the_gradient_of_masked_weights_is_that_of_their_activations(generator):
+    leaves = [torch.rand(*size, generator=generator, dtype=torch.float64) for size in ((5, 3), (4, 2), (4, 2), (3, 2))]
+    noise = torch.randn(6, 5, 2, generator=generator, dtype=torch.float64)
+    for values in leaves:
+        values.requires_grad_()
+    assert torch.autograd.gradcheck(lambda *values: sample_masked(*values, noise), leaves)
+
+
+def test_the_kl_of_all_masks_has_the_gradient_of_its_formula():
+    masks = WeightMasks(2, 5, 30.0).double()
+    with torch.no_grad():
+        masks.p.copy_(torch.tensor([[-40.0, -0.5, -0.49, -1e-4, 0.0], [1e-3, 0.4999, 0.5001, 3.0, 90.0]]))
+    (own,), (expected,) = (
+        torch.autograd.grad(total, masks.p) for total in (masks.kl_masks(), kl_logistic(masks.p).sum())
+    )
+    assert torch.allclose(own, expected, rtol=1e-6, atol=1e-12)
 
 
 def test_an_empty_mask_answers_and_trains_without_nan(generator):
@@ -235,7 +252,7 @@ def test_an_empty_mask_answers_and_trains_without_nan(generator):
     learner.epoch(0)
     learner.stored.append([torch.zeros(8, 20, dtype=torch.bool)])
     learner.optimiser = learner.new_optimiser()
-    terms = learner.terms(torch.arange(20), 0, learner.held(), generator)
+    terms = learner.terms(torch.arange(20), 0, [held.float() for held in learner.held()], generator)
     terms["nll"].backward()
     assert_finite(*(layer.mean.grad for layer in learner.masked.bayesian.hidden_layers()))
     assert_finite(probabilities(learner, benchmark))

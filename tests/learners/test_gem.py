@@ -13,8 +13,9 @@ from forgetting import accuracy_at_the_end
 from hibnn.benchmarks import Scenario
 from hibnn.errors import UserError
 from hibnn.learners.base import Setting
+from hibnn.learners.by_hand import batch_gradients
 from hibnn.learners.gem import GEM, GEMOptions, bounded_quadratic, gram_and_products, project
-from hibnn.learners.memory_gradients import MemoryGradients, flat, unflat
+from hibnn.learners.memory_gradients import Memory, MemoryGradients, flat, staircase, unflat
 from hibnn.learners.presets import options_for
 from hibnn.nn.layout import Layout
 from hibnn.nn.networks.mlp import MLP
@@ -107,26 +108,78 @@ def network_and_memories(layout, generator, constant=(), hidden=(7, 5)):
     return mlp, memories
 
 
+def some_batch(mlp, generator, rows=30):
+    """A minibatch whose rows belong to any of the tasks, and its mean loss by automatic differentiation."""
+    x = torch.randn(rows, 12, generator=generator, dtype=torch.float64)
+    tasks, sizes = torch.arange(rows) % len(mlp.heads), torch.tensor([head.out_features for head in mlp.heads])
+    y = torch.arange(rows) % sizes[tasks]
+    firsts = (sizes.cumsum(0) - sizes)[tasks]
+    if mlp.layout is not Layout.MULTI:
+        return batch_gradients(mlp, x, y + firsts), cross_entropy(mlp(x, 0), y + firsts)
+    losses = [cross_entropy(mlp(x[[row]], int(tasks[row])), y[[row]]) for row in range(rows)]
+    allowed = torch.arange(len(sizes)).repeat_interleave(sizes) == tasks[:, None]
+    return batch_gradients(mlp, x, y + firsts, allowed), torch.stack(losses).mean()
+
+
+@pytest.mark.parametrize("hidden", [(7,), (9, 7, 5)])
+@pytest.mark.parametrize("layout", Layout)
+def test_the_gradient_of_a_minibatch_by_hand_is_that_of_autograd(layout, hidden, generator):
+    mlp, _ = network_and_memories(layout, generator, hidden=hidden)
+    batch, loss = some_batch(mlp, generator)
+    expected = torch.autograd.grad(loss, list(mlp.parameters()), materialize_grads=True)
+    assert torch.allclose(batch.nll, loss, rtol=1e-12)
+    assert torch.allclose(flat(batch.gradients), flat(expected), rtol=1e-12, atol=1e-15)
+    assert torch.allclose(batch.delta.T @ batch.x, expected[0], rtol=1e-12, atol=1e-15)
+
+
 @pytest.mark.parametrize("constant", [(), (1, 5, 6), tuple(range(12))])
 @pytest.mark.parametrize("layout", Layout)
 def test_gradients_of_all_memories_at_once_are_those_of_separate_passes(layout, constant, generator):
     mlp, memories = network_and_memories(layout, generator, constant)
     together = MemoryGradients(mlp, memories)
-    for _ in range(2):  # the second writes over the first, at other weights
-        assert torch.allclose(together(), separate_gradients(mlp, memories), rtol=1e-12, atol=1e-15)
+    for _ in range(2):  # the second at other weights
+        check_memories(together, mlp, memories, some_batch(mlp, generator)[0])
         for parameter in mlp.parameters():
             parameter.data.add_(torch.randn(parameter.shape, generator=generator) * 0.1)
 
 
-@pytest.mark.parametrize("hidden", [(7,), (9, 7, 5)])
+def check_memories(together, mlp, memories, batch):
+    expected = separate_gradients(mlp, memories)
+    products = expected @ flat(batch.gradients)
+    assert together.conflict(batch) == bool((products < 0).any())
+    with torch.no_grad():
+        assert torch.allclose(together.derivatives(batch.gradients), products, rtol=1e-12, atol=1e-15)
+    assert torch.allclose(together.gradients(), expected, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("hidden", [(7,), (9, 7, 5), (40,)])  # 40: wide enough for inputs times inputs
 def test_gradients_of_all_memories_are_right_at_any_depth(hidden, generator):
     mlp, memories = network_and_memories(Layout.MULTI, generator, (1, 5, 6), hidden)
-    assert torch.allclose(MemoryGradients(mlp, memories)(), separate_gradients(mlp, memories), rtol=1e-12, atol=1e-15)
+    check_memories(MemoryGradients(mlp, memories), mlp, memories, some_batch(mlp, generator, 5)[0])
 
 
-def test_inputs_that_are_the_same_in_all_examples_of_a_memory_are_left_out_of_the_products(generator):
-    mlp, memories = network_and_memories(Layout.SHARED, generator, (1, 5, 6))
-    assert MemoryGradients(mlp, memories).inputs.x.shape == (2, 9, 12 - 2)
+@pytest.mark.parametrize("hidden", [(7,), (9, 7), (40,)])
+def test_memories_follow_a_step_without_a_conflict(hidden, generator):
+    mlp, memories = network_and_memories(Layout.SHARED, generator, (1, 5, 6), hidden)
+    together = MemoryGradients(mlp, memories)
+    for _ in range(3):
+        batch, _ = some_batch(mlp, generator, 6)
+        check_memories(together, mlp, memories, batch)
+        together.follow(0.1)
+        assert together.known
+        for parameter, gradient in zip(mlp.parameters(), batch.gradients, strict=True):
+            parameter.data.sub_(gradient, alpha=0.1)
+
+
+def test_zeros_beyond_the_steps_of_the_staircase_are_left_out_of_the_products():
+    x = torch.ones(8, 6)
+    x[torch.arange(8)[:, None] >= 5 + torch.arange(6)] = 2.0  # the last three rows differ in 1, 2 and 3 columns
+    memory = Memory(x, torch.zeros(8, dtype=torch.int64), 2, 3, 4)
+    assert [block.shape for _, block, _ in memory.blocks] == [(2, 3), (2, 1), (4, 0)]
+
+
+def test_a_staircase_has_no_more_steps_than_lengths():
+    assert staircase([5, 5, 5, 4, 2, 0], 3) == [(slice(0, 4), 5), (slice(4, 6), 2)]
 
 
 def test_a_vector_is_cut_up_into_what_it_was_made_of(generator):
@@ -149,16 +202,14 @@ def test_the_gram_matrix_is_summed_over_blocks_of_columns(generator, monkeypatch
 class Watched(GEM):
     """Keeps every gradient before and after it is adjusted, and the gradients of the memories at the same weights."""
 
-    def adjust_gradients(self):
+    def projected(self, batch):
         self.seen = getattr(self, "seen", [])
-        before = self.gradient()
-        terms = super().adjust_gradients()
+        gradients, conflict = super().projected(batch)
         if self.memories:
-            self.seen.append((before, self.gradient(), separate_gradients(self.mlp, self.memories)))
-        return terms
-
-    def gradient(self):
-        return flat([p.grad if p.grad is not None else torch.zeros_like(p) for p in self.network.parameters()])
+            with torch.enable_grad():
+                memories = separate_gradients(self.mlp, self.memories)
+            self.seen.append((flat(batch.gradients), flat(gradients), memories))
+        return gradients, conflict
 
 
 def test_no_step_conflicts_with_a_memory_and_steps_without_conflict_are_left_alone():
@@ -212,7 +263,7 @@ def test_a_rehearsed_example_is_judged_under_the_head_of_its_task():
         cross_entropy(learner.mlp(learner.x[row][None], int(learner.tasks[row])), learner.y[row][None]) for row in rows
     ]
     assert set(learner.tasks[rows].tolist()) == {0, 1}
-    assert torch.allclose(learner.terms(rows)["nll"], torch.stack(losses).mean())
+    assert torch.allclose(learner.batch_gradients(rows).nll, torch.stack(losses).mean())
 
 
 @pytest.mark.slow

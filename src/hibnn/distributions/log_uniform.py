@@ -24,8 +24,8 @@ def total_and_slope(log_alpha: Tensor) -> tuple[Tensor, Tensor]:
 
     With s = sigmoid(-k2 - k3 log alpha) the derivative is -k1 k3 s (1 - s) - sigmoid(-log alpha) / 2.
     """
-    negative = log_alpha.neg()
-    rest = (negative * K3).sub_(K2).sigmoid_()
-    total = K1 * rest.sum() + 0.5 * softplus(negative).sum()
+    rest = (log_alpha * -K3).sub_(K2).sigmoid_()
+    inverse = log_alpha.neg().exp_()  # 1 / alpha
+    total = K1 * rest.sum() + 0.5 * inverse.log1p().sum()
     slope = torch.addcmul(rest, rest, rest, value=-1).mul_(-K1 * K3)
-    return total, slope.sub_(negative.sigmoid_(), alpha=0.5)
+    return total, slope.sub_(inverse.div_(inverse + 1), alpha=0.5)

@@ -21,23 +21,28 @@ def kl_normal(
 
 
 def total_kl_normal(
-    mean: Tensor, log_variance: Tensor, prior_mean: Tensor | float, prior_log_variance: Tensor | float
+    mean: Tensor,
+    log_variance: Tensor,
+    prior_mean: Tensor | float,
+    prior_log_variance: Tensor | float,
+    held: Tensor | None = None,
 ) -> Tensor:
     """The sum of `kl_normal` and its gradients from the same few passes over memory; the prior is constant.
 
-    Training steps take it of whole weight matrices, where memory traffic is the cost.
+    Training steps take it of whole weight matrices, where memory traffic is the cost. Where `held` (zeros and ones) is
+    zero, nothing is paid.
     """
     prior_mean, prior_log_variance = torch.as_tensor(prior_mean).to(mean), torch.as_tensor(prior_log_variance).to(mean)
-    return _TotalKl.apply(mean, log_variance, prior_mean, prior_log_variance)  # pyright: ignore[reportReturnType]
+    return _TotalKl.apply(mean, log_variance, prior_mean, prior_log_variance, held)  # pyright: ignore[reportReturnType]
 
 
 class _TotalKl(torch.autograd.Function):
     """The summed divergence with its gradient."""
 
     @staticmethod
-    def forward(ctx, mean, log_variance, prior_mean, prior_log_variance):
+    def forward(ctx, mean, log_variance, prior_mean, prior_log_variance, held):
         variance = log_variance.exp()
-        twice, *slopes = twice_total_kl_with_slopes(mean, log_variance, prior_mean, prior_log_variance, variance)
+        twice, *slopes = twice_total_kl_with_slopes(mean, log_variance, prior_mean, prior_log_variance, variance, held)
         ctx.save_for_backward(*slopes)
         return 0.5 * twice
 
@@ -45,11 +50,16 @@ class _TotalKl(torch.autograd.Function):
     @once_differentiable
     def backward(ctx, gradient):  # pyright: ignore[reportIncompatibleMethodOverride]
         mean_slope, variance_slope = ctx.saved_tensors
-        return gradient * mean_slope, gradient * variance_slope, None, None
+        return gradient * mean_slope, gradient * variance_slope, None, None, None
 
 
 def twice_total_kl_with_slopes(
-    mean: Tensor, log_variance: Tensor, prior_mean: Tensor, prior_log_variance: Tensor, variance: Tensor
+    mean: Tensor,
+    log_variance: Tensor,
+    prior_mean: Tensor,
+    prior_log_variance: Tensor,
+    variance: Tensor,
+    held: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """2 sum KL, dKL/dm = (m - m_p) / s_p^2 and dKL/d log s^2 = (s^2 / s_p^2 - 1) / 2, outside the graph.
 
@@ -57,6 +67,12 @@ def twice_total_kl_with_slopes(
     """
     prior_precision = prior_log_variance.neg().exp_()
     difference = mean - prior_mean
+    if held is not None:
+        mean_slope = difference * prior_precision.mul_(held)
+        variance_slope = (variance * prior_precision).sub_(held).mul_(0.5)
+        gaps = torch.dot((prior_log_variance - log_variance).view(-1), held.view(-1))
+        total = gaps.add_(torch.dot(difference.view(-1), mean_slope.view(-1)))
+        return total.add_(variance_slope.sum(), alpha=2), mean_slope, variance_slope
     mean_slope = difference * prior_precision
     variance_slope = torch.addcmul(mean.new_full((), -0.5), variance, prior_precision, value=0.5)
     total = (prior_log_variance - log_variance).sum().add_(torch.dot(difference.view(-1), mean_slope.view(-1)))

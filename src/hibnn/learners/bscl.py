@@ -146,7 +146,7 @@ class BSCL(NetworkLearner):
             self.stored.append(self.rounded())
             self.optimiser = self.new_optimiser()
         assert self.optimiser is not None
-        means, held = Means(), self.held()
+        means, held = Means(), [mask.to(self.x.dtype) for mask in self.held()]
         generator = self.setting.generator("draws", self.task, number)
         order = self.setting.generator("order", self.task, number)
         start = number * math.ceil(len(self.x) / self.batch_size)
@@ -160,7 +160,7 @@ class BSCL(NetworkLearner):
 
     def terms(self, rows: Tensor, step: int, held: Sequence[Tensor], generator: torch.Generator) -> dict[str, Tensor]:
         """The terms of the objective on a minibatch."""
-        x, y, examples = self.x[rows], self.y[rows], len(self.x)
+        x, y, examples = self.x.index_select(0, rows), self.y[rows], len(self.x)
         kl_weights = self.masked.kl_weights(self.task, held) / examples
         if self.retraining:
             return {"nll": self.nll(x, y, self.masks_of(self.task), generator), "kl_weights": kl_weights}

@@ -23,7 +23,7 @@ from enum import Enum, auto
 
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy, mse_loss, softshrink
+from torch.nn.functional import cross_entropy, mse_loss
 
 from hibnn.errors import UserError
 from hibnn.learners.adam import Adam
@@ -132,6 +132,11 @@ class Den(NetworkLearner):
         masks = [mask.to(start.dtype) for mask, start in zip(self.trainable(stage), starts, strict=True)]
         for parameter, mask in zip(parameters, masks, strict=True):
             parameter.requires_grad_(bool(mask.any()))
+        partly = [
+            (parameter.detach(), start, mask)
+            for parameter, start, mask in zip(parameters, starts, masks, strict=True)
+            if parameter.requires_grad and not mask.all()
+        ]
         means = Means()
         order = self.setting.generator("order", self.task, number)
         for rows in minibatches(len(self.x), self.batch_size, order):
@@ -140,15 +145,14 @@ class Den(NetworkLearner):
             torch.stack(list(terms.values())).sum().backward()
             self.optimiser.step()
             self.shrink(stage)
-            for parameter, start, mask in zip(parameters, starts, masks, strict=True):
-                if parameter.requires_grad:
-                    torch.lerp(start, parameter.detach(), mask, out=parameter.detach())  # exact for masks of 0 and 1
+            for values, start, mask in partly:
+                torch.lerp(start, values, mask, out=values)  # exact for masks of 0 and 1
             means.add(terms, len(rows))
         return means.read()
 
     def terms(self, rows: Tensor, stage: Stage) -> dict[str, Tensor]:
         """Cross-entropy and, where old weights are trained, their distance from what they were before the task."""
-        terms = {"nll": cross_entropy(self.mlp(self.x[rows], self.task), self.y[rows])}
+        terms = {"nll": cross_entropy(self.mlp(self.x.index_select(0, rows), self.task), self.y[rows])}
         if self.previous and (stage is Stage.SELECTED or self.trains_everything(stage)):
             layers = zip(leading_block(self.mlp.layers(), self.stamps[-1]), self.previous, strict=True)
             pairs = [pair for now, then in layers for pair in zip(now, then, strict=True)]
@@ -161,7 +165,7 @@ class Den(NetworkLearner):
         """The proximal steps: l1 for whatever is trained, and the group penalty for units of an expansion."""
         for parameter in self.trained():
             if parameter.requires_grad:
-                parameter.copy_(softshrink(parameter, self.options.l1))
+                torch.ops.aten.softshrink(parameter, self.options.l1, out=parameter)
         if stage is Stage.EXPANSION:
             for (weight, bias), first in zip(self.mlp.layers(), self.stamps[-1], strict=True):
                 weight[first:], bias[first:] = group_soft_threshold(weight[first:], bias[first:], self.options.group)

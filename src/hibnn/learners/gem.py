@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import nnls
 from torch import Tensor
-from torch.nn.functional import cross_entropy
 
 from hibnn.benchmarks.base import Scenario, Split
 from hibnn.benchmarks.entry import Traits
 from hibnn.errors import UserError
 from hibnn.learners.base import FLOAT, Setting, State
+from hibnn.learners.by_hand import BatchGradients, batch_gradients
 from hibnn.learners.gradient import GradientLearner
 from hibnn.learners.memory_gradients import MemoryGradients, flat, unflat
 from hibnn.learners.method import GREEN, Card, Look, Method, with_smaller_batches
@@ -68,7 +68,7 @@ class GEM(GradientLearner):
         self.normalises = options.normalise
         self.memories: list[tuple[Tensor, Tensor]] = []
         self.memory_gradients: MemoryGradients | None = None
-        """Made at the first step of a task, when its head is there; memories do not change within a task."""
+        """Made at the first step of an epoch; memories do not change within a task."""
         self.tasks = torch.empty(0, dtype=torch.int64, device=setting.device)
 
     def new_optimiser(self) -> torch.optim.Optimizer:
@@ -94,30 +94,40 @@ class GEM(GradientLearner):
         """How many examples of each task are remembered."""
         return self.rule.memory // (self.task + 1)
 
-    def terms(self, rows: Tensor) -> dict[str, Tensor]:
-        if self.setting.layout is not Layout.MULTI:
-            return super().terms(rows)
-        features, y, tasks = self.mlp.features(self.x[rows]), self.y[rows], self.tasks[rows]
-        total = features.new_zeros(())
-        for task in range(self.task + 1):
-            own = tasks == task
-            total = total + cross_entropy(self.mlp.heads[task](features[own]), y[own], reduction="sum")
-        return {"nll": total / len(rows)}
+    def epoch(self, number: int) -> dict[str, float]:
+        self.memory_gradients = None  # what they know of the weights is rounded otherwise after a restart
+        return super().epoch(number)
 
-    def adjust_gradients(self) -> dict[str, Tensor]:
+    @torch.no_grad()
+    def step(self, rows: Tensor) -> dict[str, Tensor]:
+        assert self.optimiser is not None
+        batch = self.batch_gradients(rows)
+        gradients, projected = self.projected(batch)
+        for parameter, gradient in zip(self.mlp.parameters(), gradients, strict=True):
+            parameter.grad = gradient
+        self.optimiser.step()
+        return {"nll": batch.nll, "projected": batch.nll.new_tensor(float(projected))}
+
+    def batch_gradients(self, rows: Tensor) -> BatchGradients:
+        """The gradient of a minibatch, of which each row is judged under the head of its task."""
+        x, y = self.x.index_select(0, rows), self.y[rows]
+        if self.setting.layout is not Layout.MULTI:
+            return batch_gradients(self.mlp, x, y)
+        sizes = torch.tensor(self.head_sizes, device=y.device)
+        tasks, owners = self.tasks[rows], torch.arange(len(sizes), device=y.device).repeat_interleave(sizes)
+        return batch_gradients(self.mlp, x, y + (sizes.cumsum(0) - sizes)[tasks], owners == tasks[:, None])
+
+    def projected(self, batch: BatchGradients) -> tuple[list[Tensor], bool]:
+        """The gradient as the memories allow it, and whether it was bent for that."""
         if not self.memories:
-            return {"projected": torch.zeros(())}
+            return batch.gradients, False
         if self.memory_gradients is None:
             self.memory_gradients = MemoryGradients(self.mlp, self.memories)
-        parameters = self.memory_gradients.parameters
-        gradient = flat([_gradient(parameter) for parameter in parameters])
-        memories = self.memory_gradients()
-        conflict = bool((memories @ gradient < 0).any())
-        if conflict:
-            projected = project(gradient, memories, self.rule.margin)
-            for parameter, part in zip(parameters, unflat(projected, parameters), strict=True):
-                parameter.grad = part
-        return {"projected": torch.tensor(float(conflict))}
+        if not self.memory_gradients.conflict(batch):
+            self.memory_gradients.follow(self.options.learning_rate)
+            return batch.gradients, False
+        bent = project(flat(batch.gradients), self.memory_gradients.gradients(), self.rule.margin)
+        return unflat(bent, batch.gradients), True
 
     def end(self) -> None:
         self.memories = [(x[: self.quota], y[: self.quota]) for x, y in self.memories]
@@ -196,10 +206,6 @@ def paper(traits: Traits, scenario: Scenario) -> dict[str, Any]:
         "rehearsal": True,
         "normalise": True,
     }
-
-
-def _gradient(parameter: Tensor) -> Tensor:
-    return torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
 
 
 METHOD = Method(

@@ -20,7 +20,7 @@ from hibnn.learners.method import GREEN, Card, Look, Method
 from hibnn.learners.network import NetworkLearner, NetworkOptions, check_option
 from hibnn.learners.schedule import Schedule
 from hibnn.learners.training import Means, minibatches
-from hibnn.nn.layers.dropout import kept, kl_dropout, pruned_mean
+from hibnn.nn.layers.dropout import kept, kl_dropout, pruned_mean, twice_total_kl_dropout
 from hibnn.nn.layers.linear import BayesianLinear
 from hibnn.nn.networks.bayesian import BayesianMLP
 
@@ -116,13 +116,18 @@ class SVD(NetworkLearner):
 
     def terms(self, rows: Tensor, kl_weight: float, generator: torch.Generator) -> dict[str, Tensor]:
         """The objective on a minibatch, every weight's KL counted once in N examples."""
-        logits = self.bayesian(self.x[rows], self.task, None, generator)
-        kl = torch.stack([kl_dropout(layer) for layer in self.trained()]).sum()
+        x = self.x.index_select(0, rows)
+        heads = self.bayesian.heads_of(self.task)
+        if len(heads) == 1:
+            logits, kl = self.bayesian.forward_with_kl(x, self.task, None, generator, divergence=twice_total_kl_dropout)
+        else:
+            logits = self.bayesian(x, self.task, None, generator)
+            kl = torch.stack([kl_dropout(layer) for layer in self.trained()]).sum()
         return {"nll": cross_entropy(logits, self.y[rows]), "kl_weights": kl * (kl_weight / len(self.x))}
 
     def likelihood(self, rows: Tensor) -> dict[str, Tensor]:
         """The means alone, as the weights of a plain network."""
-        x = self.x[rows]
+        x = self.x.index_select(0, rows)
         for layer in self.bayesian.hidden_layers():
             x = torch.addmm(layer.mean[-1], x, layer.mean[:-1]).relu()
         logits = torch.cat(

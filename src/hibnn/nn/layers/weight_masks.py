@@ -15,15 +15,17 @@ only alpha is passed on.
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 from torch.nn.functional import softplus
 
 from hibnn.distributions.concrete import sample
 from hibnn.distributions.kumaraswamy import kl_kumaraswamy, sample_log_kumaraswamy
 from hibnn.distributions.stick_breaking import log_probabilities
 from hibnn.nn.layers.ibp import inverse_softplus
+from hibnn.nn.layers.local import Drawn, draw, pull_back
 
 OFF = 1e-10
-"""What stands for a mask of zero where a logarithm is taken."""
+"""What stands for a mask of zero where a deviation must not be zero."""
 
 
 class WeightMasks(nn.Module):
@@ -69,7 +71,7 @@ class WeightMasks(nn.Module):
 
     def kl_masks(self) -> Float[Tensor, ""]:
         """KL of the masks given the sticks, summed over weights."""
-        return kl_logistic(self.p).sum()
+        return _TotalKl.apply(self.p)  # pyright: ignore[reportReturnType]
 
     @torch.no_grad()
     def raise_alpha(self) -> None:
@@ -82,10 +84,60 @@ def with_biases(z: Tensor) -> Float[Tensor, "inputs+1 units"]:
     return torch.cat([z, z.amax(0, keepdim=True)])
 
 
-def masked(mean: Tensor, log_variance: Tensor, z: Float[Tensor, "inputs units"]) -> tuple[Tensor, Tensor]:
-    """Mean and log variance of z w for Gaussian weights and biases w."""
-    z = with_biases(z)
-    return mean * z, log_variance + 2 * z.clamp(min=OFF).log()
+def sample_masked(
+    x: Float[Tensor, "batch inputs"],
+    mean: Tensor,
+    log_variance: Tensor,
+    z: Float[Tensor, "inputs units"],
+    noise: Float[Tensor, "*draws batch units"],
+) -> Float[Tensor, "*draws batch units"]:
+    """Activations x (z w) for Gaussian weights and biases w, by local reparameterisation."""
+    return _MaskedSample.apply(x, mean, log_variance, with_biases(z), noise)  # pyright: ignore[reportReturnType]
+
+
+class _MaskedSample(torch.autograd.Function):
+    """A masked weight is again Gaussian, with mean z m and variance z^2 v; dm = z dzm, dz = m dzm + 2 z v dzv.
+
+    Written out because passes over the weights are the cost of a step.
+    """
+
+    @staticmethod
+    def forward(ctx, x, mean, log_variance, z, noise):
+        deviation = log_variance.mul(0.5).exp_()
+        masked_deviation = deviation * z.clamp(min=OFF)  # an activation without inputs has a scale to divide by
+        activations, drawn = draw(x, mean * z, masked_deviation.square(), noise)
+        ctx.save_for_backward(mean, z, deviation, masked_deviation, *drawn)
+        return activations
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient):  # pyright: ignore[reportIncompatibleMethodOverride]
+        mean, z, deviation, masked_deviation, *drawn = ctx.saved_tensors
+        to_x, to_mean, to_variance = pull_back(gradient, Drawn(*drawn), ctx.needs_input_grad[0])
+        to_deviation = to_variance.mul_(masked_deviation).mul_(2)
+        to_mask = None
+        if ctx.needs_input_grad[3]:
+            to_mask = (mean * to_mean).addcmul_(deviation, to_deviation)
+        return to_x, to_mean.mul_(z), to_deviation.mul_(masked_deviation).mul_(0.5), to_mask, None
+
+
+class _TotalKl(torch.autograd.Function):
+    """The sum of `kl_logistic` and its derivative, coth(s / 2) - s / (2 sinh^2(s / 2)), from the same few passes."""
+
+    @staticmethod
+    def forward(ctx, shift):
+        ctx.save_for_backward(shift)
+        return kl_logistic(shift).sum()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, gradient):  # pyright: ignore[reportIncompatibleMethodOverride]
+        (shift,) = ctx.saved_tensors
+        small, square = shift.abs() < 0.5, shift.square()
+        series = (square * (-1 / 75600)).add_(1 / 2520).mul_(square).sub_(1 / 90).mul_(square).add_(1 / 3).mul_(shift)
+        coth = (shift * 0.5).masked_fill_(small, 1.0).tanh_().reciprocal_()
+        far = coth - (coth.square() - 1).mul_(shift).mul_(0.5)
+        return torch.where(small, series, far).mul_(gradient)
 
 
 def kl_logistic(shift: Tensor) -> Tensor:

@@ -15,11 +15,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from hibnn.distributions.normal import twice_total_kl_with_slopes
 from hibnn.nn.layers.ibp import NeuronMask
 from hibnn.nn.layers.linear import BayesianLinear, WeightNoise, gaussian_start
 from hibnn.nn.layout import Layout
 from hibnn.nn.networks.heads import HeadedNetwork
-from hibnn.nn.networks.local import masked, sample_with_kl
+from hibnn.nn.networks.local import Divergence, masked, sample_with_kl
 
 
 class BayesianMLP(HeadedNetwork):
@@ -112,6 +113,7 @@ class BayesianMLP(HeadedNetwork):
         masks: Sequence[Float[Tensor, "rows units"]] | None,
         generator: torch.Generator,
         draws: int = 1,
+        divergence: Divergence = twice_total_kl_with_slopes,
     ) -> tuple[Float[Tensor, "rows outputs"], Float[Tensor, ""]]:
         """The logits and `kl_weights`: what a training step needs, as one node of the graph where that can be."""
         heads = self.heads_of(head)
@@ -119,7 +121,7 @@ class BayesianMLP(HeadedNetwork):
             return self(x, head, masks, generator, draws), self.kl_weights(head)
         layers = [*self.hidden_layers(), *heads]
         noises = [self.noise_of(layer, len(x), draws, generator, layer is layers[0], x.dtype) for layer in layers]
-        return sample_with_kl(x, layers, masks, noises)
+        return sample_with_kl(x, layers, masks, noises, divergence)
 
     def features(
         self, x: Tensor, masks: Sequence[Tensor] | None, generator: torch.Generator | None, draws: int = 1

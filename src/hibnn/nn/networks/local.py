@@ -9,7 +9,7 @@ automatic differentiation, and passes over the weights, cost as much as the prod
 variance is computed once for the draw and the divergence, whose gradient is added where the other one is written.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import NamedTuple, cast
 
@@ -21,17 +21,24 @@ from hibnn.distributions.normal import twice_total_kl_with_slopes
 from hibnn.nn.layers.linear import BayesianLinear
 from hibnn.nn.layers.local import Drawn, draw, pull_back
 
+Divergence = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]
+"""Twice the sum over a layer and its slopes, as `twice_total_kl_with_slopes` has them."""
+
 
 def sample_with_kl(
-    x: Tensor, layers: Sequence[BayesianLinear], masks: Sequence[Tensor] | None, noises: Sequence[Tensor]
+    x: Tensor,
+    layers: Sequence[BayesianLinear],
+    masks: Sequence[Tensor] | None,
+    noises: Sequence[Tensor],
+    divergence: Divergence = twice_total_kl_with_slopes,
 ) -> tuple[Tensor, Tensor]:
     """Outputs of the last layer, draw after draw as rows, and the divergence of all.
 
     The noise of the first layer may have dimensions of independent draws before its rows and outputs. A mask has
-    columns for the last neurons of its layer; those before them are always on.
+    columns for the last neurons of its layer; those before them are always on. Another prior is another `divergence`.
     """
     tensors = [tensor for layer in layers for tensor in layer.tensors()]
-    return _Sample.apply(x, len(layers), *noises, *tensors, *(masks or ()))  # pyright: ignore[reportReturnType]
+    return _Sample.apply(x, len(layers), divergence, *noises, *tensors, *(masks or ()))  # pyright: ignore[reportReturnType]
 
 
 class _Layer(NamedTuple):
@@ -47,14 +54,14 @@ class _Sample(torch.autograd.Function):
     """Outputs and divergence, differentiable in means, log variances, masks and inputs."""
 
     @staticmethod
-    def forward(ctx, x, count, *tensors):
+    def forward(ctx, x, count, divergence, *tensors):
         noises, weights, masks = tensors[:count], tensors[count : 5 * count], tensors[5 * count :]
         ctx.layers, ctx.masks = [], masks
         total = list[Tensor]()
         for number, noise in enumerate(noises):
             mean, log_variance, prior_mean, prior_log_variance = weights[4 * number : 4 * number + 4]
             variance = log_variance.exp()
-            twice_kl, mean_slope, variance_slope = twice_total_kl_with_slopes(
+            twice_kl, mean_slope, variance_slope = divergence(
                 mean, log_variance, prior_mean, prior_log_variance, variance
             )
             total.append(twice_kl)
@@ -84,7 +91,7 @@ class _Sample(torch.autograd.Function):
             to_variance.mul_(drawn.variance).add_(variance_slope, alpha=weight)
             to_weights = [to_mean, to_variance, None, None, *to_weights]
         to_inputs = gradient if ctx.needs_input_grad[0] else None
-        return to_inputs, None, *(None for _ in ctx.layers), *to_weights, *to_masks
+        return to_inputs, None, None, *(None for _ in ctx.layers), *to_weights, *to_masks
 
 
 def masked(x: Tensor, mask: Tensor) -> Tensor:

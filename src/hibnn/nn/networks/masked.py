@@ -9,12 +9,11 @@ from collections.abc import Sequence
 from typing import cast
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor, nn
-from torch.func import functional_call
 
-from hibnn.distributions.normal import kl_normal
-from hibnn.nn.layers.weight_masks import WeightMasks, masked
+from hibnn.distributions.normal import total_kl_normal
+from hibnn.nn.layers.weight_masks import WeightMasks, sample_masked
 from hibnn.nn.networks.bayesian import BayesianMLP
 from hibnn.nn.networks.heads import HeadedNetwork
 
@@ -45,17 +44,17 @@ class MaskedNetwork(HeadedNetwork):
         draws: int = 1,
     ) -> Float[Tensor, "rows outputs"]:
         """Logits for `draws` draws of the weights under the masks: rows = draws x batch, draw by draw."""
-        # a masked weight is again Gaussian, so the network runs as it is with other means and variances in place
-        changed: dict[str, Tensor] = {}
         for number, (layer, z) in enumerate(zip(self.bayesian.hidden_layers(), masks, strict=True)):
-            mean, log_variance = masked(layer.mean, layer.log_variance, z)
-            changed |= {f"body.{number}.mean": mean, f"body.{number}.log_variance": log_variance}
-        return functional_call(self.bayesian, changed, (x, head, None, generator, draws))
+            batch, first = len(x) if number == 0 else len(x) // draws, number == 0
+            noise = self.bayesian.noise_of(layer, batch, draws, generator, first, x.dtype)
+            x = sample_masked(x, layer.mean, layer.log_variance, z, noise).relu()
+            x = x.flatten(0, 1) if x.ndim > 2 else x
+        (layer,) = self.bayesian.heads_of(head)
+        return self.bayesian.draw(layer, x, draws, generator)
 
-    def kl_weights(self, head: int, held: Sequence[Bool[Tensor, "rows units"]]) -> Float[Tensor, ""]:
+    def kl_weights(self, head: int, held: Sequence[Float[Tensor, "rows units"]]) -> Float[Tensor, ""]:
         """KL of the hidden weights and biases that are held, and of a head; each counts once."""
         total = self.bayesian.heads_of(head)[0].kl()
         for layer, mask in zip(self.bayesian.hidden_layers(), held, strict=True):
-            kl = kl_normal(layer.mean, layer.log_variance, layer.prior_mean, layer.prior_log_variance)
-            total = total + (kl * mask).sum()
+            total = total + total_kl_normal(*layer.tensors(), held=mask)
         return total
