@@ -24,7 +24,7 @@ from hibnn.tasks.density.mixture import Mixture
 
 ITERATIONS = 10
 """Rounds of expectation-maximisation at most."""
-CONVERGED = 1e-3
+CONVERGED = 3e-3
 """It ends when the rows of no mixture gain more than so many nats each, times the number of inputs."""
 MOST_PRODUCTS = 2**23
 """Numbers that are kept at once (64 MB); products of more rows are computed block by block, when they are asked for."""

@@ -115,7 +115,9 @@ def fit_family(
         found = _judge(trial, target, every if best is None else [best.family.strength], parts, borrowed)
         if best is not None and found.mean <= best.mean:
             break
-        best = found if best is None or len(every) == 1 else _judge(trial, target, every, parts, borrowed)
+        others = [] if best is None else [strength for strength in every if strength != found.family.strength]
+        other = _judge(trial, target, others, parts, borrowed, found.tails) if others else found
+        best = max(found, other, key=lambda verdict: verdict.mean)
     assert best is not None
     judged = Judged(best.log_density, best.quadratic, chosen[trial.judged[trial.judged < len(rows)]])
     made = best.made if len(rows) == len(x) else _continued(best.made, x.double(), best.family, borrowed)
@@ -187,22 +189,33 @@ class Verdict(NamedTuple):
 
 
 def _judge(
-    trial: Trial, target: Target, strengths: Sequence[float], parts: Float[Tensor, "rows number"], borrowed: Borrowed
+    trial: Trial,
+    target: Target,
+    strengths: Sequence[float],
+    parts: Float[Tensor, "rows number"],
+    borrowed: Borrowed,
+    tails: tuple[float, float] | None = None,
 ) -> Verdict:
-    """The strength under which the judged rows of all divisions are likeliest; rows are first grouped into `parts`."""
+    """The strength under which the judged rows of all divisions are likeliest; rows are first grouped into `parts`.
+
+    Strengths are compared with the same `tails`, if these are given: those of the best are found in any case.
+    """
     inputs = trial.x.rows.shape[1]
     begun = torch.zeros(parts.shape[1], trial.learned.shape[1], dtype=parts.dtype)
     begun[:, : len(parts)] = parts.T
     made, distances = fit(trial.x, target, strengths, borrowed, begun, trial.learned)
     constants = made.constants[trial.by].movedim(0, 1)
     quadratics = distances[trial.by, :, :, trial.judged].movedim(0, 1)
-    freedoms, scales = best_tails(constants, quadratics, inputs)
-    values = log_densities(constants, quadratics, inputs, freedoms, scales)
-    best = int(values.mean(1).argmax())
-    tails = float(freedoms[best]), float(scales[best])
-    nearest = nearest_distances(constants[best], quadratics[best], inputs, *tails)
+    given = None if tails is None else constants.new_tensor(tails).expand(len(strengths), 2).T
+    freedoms, scales = best_tails(constants, quadratics, inputs) if given is None else given
+    best = int(log_densities(constants, quadratics, inputs, freedoms, scales).mean(1).argmax())
+    constants, quadratics = constants[best], quadratics[best]
+    freedom, scale = (freedoms[best], scales[best]) if given is None else best_tails(constants, quadratics, inputs)
+    values = log_densities(constants, quadratics, inputs, freedom, scale)
+    tails = float(freedom), float(scale)
+    nearest = nearest_distances(constants, quadratics, inputs, *tails)
     alone = Full(*(part[-1:, best : best + 1] for part in (made.means, made.factors, made.counts)))
-    return Verdict(Family(target, strengths[best], parts.shape[1]), tails, values[best], nearest, alone)
+    return Verdict(Family(target, strengths[best], parts.shape[1]), tails, values, nearest, alone)
 
 
 def folds(rows: int, seed: int) -> Sequence[tuple[Tensor, Tensor]]:
