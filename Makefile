@@ -12,7 +12,7 @@ picture: $(READY)
 	$(BIN)/hibnn demo --out build/picture --picture docs/images/demo.png
 
 test: $(READY)
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist worksteal
 
 slow: $(READY)
 	$(BIN)/pytest -m slow

@@ -98,7 +98,7 @@ class ContinualEstimator(BaseEstimator, ABC):
                 its epochs are over. It concerns methods that size their layers ('ibnn', 'hibnn'), which hold rows out
                 anyway and learn them in the end; other methods always take all epochs.
             patience: over how many checks a gain of held-out rows is averaged before a part of an experience may end;
-                they are asked every ten steps of the optimiser, or every epoch where it has more steps. More is slower
+                they are asked every eight steps of the optimiser, or every epoch where it has more. More is slower
                 and suits data that are hard to learn.
             n_jobs: threads of torch while the estimator learns or predicts; None is one, which is fastest for the small
                 networks of tables, and -1 as many as there are processors. Afterwards torch has as many as before.

@@ -15,7 +15,7 @@ from typing import Any
 
 from hibnn.continual import ContinualModel
 
-CHECK = 10
+CHECK = 8
 GAIN = 0.003
 Epoch = dict[str, Any]
 """An entry of `history_`: epoch (from 1), loss, held_out_loss (None between checks) and neurons of each layer."""

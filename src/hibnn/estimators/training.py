@@ -20,7 +20,7 @@ from hibnn.tasks import held_out_count
 
 ENOUGH_ROWS = 250
 """The network does without the rows that calibrate where an experience has so many."""
-MOST_SCORED, MOST_HELD_OUT = 10_000, 2_000
+MOST_SCORED, MOST_HELD_OUT = 2_000, 2_000
 """Rows of a file that are answered before it is learned, and rows that say how much of the past counts."""
 SMALLEST = 1e-12
 STEPS, LONGEST, SHORTEST = 1200, 120, 4

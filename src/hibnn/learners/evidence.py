@@ -22,6 +22,8 @@ from hibnn.nn.networks.bayesian import BayesianMLP
 DRAWS = 8
 EVERY_SIZE, STEP = 16, 1.12
 """All sizes up to here are tried, then each an eighth larger than the last."""
+REFITTING = 50
+"""Iterations at most of a head that is fitted to known neurons alone."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,7 @@ def refit_head(
         features = part.features(x, None, None)
     (layer,) = part.heads_of(0)
     means = layer.mean.detach().clone().requires_grad_()
-    optimiser = LBFGS([means], max_iter=100, line_search_fn="strong_wolfe")
+    optimiser = LBFGS([means], max_iter=REFITTING, tolerance_change=1e-6, line_search_fn="strong_wolfe")
 
     def objective() -> Tensor:
         optimiser.zero_grad()

@@ -37,7 +37,7 @@ from hibnn.nn.networks.bayesian import BayesianMLP
 from hibnn.nn.networks.nested import nested_features
 from hibnn.nn.networks.resizing import append_units, keep_units, take_shapes
 
-CHECK = 10
+CHECK = 8
 """Where held-out rows are watched, layers are cut every so many steps, or every epoch."""
 CUTS = 12
 """About so many cuts at most, however many epochs there are."""
@@ -74,6 +74,7 @@ class SizedBayes(SequentialBayes):
         self.curves: dict[int, Tensor] = {}
         self.rows_learned, self.held = 0, list[int]()
         self.stopped: int | None = None
+        self.divided: tuple[tuple[int, int], tuple[Tensor, Tensor]] | None = None
 
     def first_neurons(self) -> tuple[Sequence[int], NeuronMask | None]:
         return [0] * len(self.options.widths), None
@@ -266,17 +267,24 @@ class SizedBayes(SequentialBayes):
 
     def held_out(self) -> Tensor:
         """The numbers of the rows that size the layers."""
-        rows = len(self.x)
-        count = min(MOST_HELD_OUT, max(round(HELD_OUT * rows), min(LEAST_HELD_OUT, rows // 3)))
-        return torch.randperm(rows, generator=self.setting.generator("held-out", self.experience))[:count]
+        return self.division()[0]
 
     def learned(self, number: int) -> Tensor:
         """The numbers of the rows that an epoch learns."""
-        every = torch.arange(len(self.x), device=self.x.device)
         if number >= self.settled:
-            return every
-        every[self.held_out()] = -1
-        return every[every >= 0]
+            return torch.arange(len(self.x), device=self.x.device)
+        return self.division()[1]
+
+    def division(self) -> tuple[Tensor, Tensor]:
+        """The rows of the experience that are held out, and the others; asked for in every epoch, so they are kept."""
+        rows, key = len(self.x), (self.experience, len(self.x))
+        if self.divided is None or self.divided[0] != key:
+            count = min(MOST_HELD_OUT, max(round(HELD_OUT * rows), min(LEAST_HELD_OUT, rows // 3)))
+            held = torch.randperm(rows, generator=self.setting.generator("held-out", self.experience))[:count]
+            every = torch.arange(rows, device=self.x.device)
+            every[held] = -1
+            self.divided = key, (held, every[every >= 0])
+        return self.divided[1]
 
     def batches(self, number: int) -> Iterator[tuple[int, Tensor]]:
         rows = self.learned(number)

@@ -140,7 +140,7 @@ class TaskDensities:
         """
         x, y = (torch.from_numpy(np.concatenate(part)) for part in ((train.x, held.x), (train.y, held.y)))
         rows, labels = self.seen(x, task, learner), y.long()
-        borrowed = self._borrowed(rows, labels, task)
+        borrowed = self._borrowed(rows, labels, task, choose=False)
         for label, (before, now) in enumerate(zip(self.before, self.tasks[task], strict=True)):
             own = rows[labels == label]
             generator = self.setting.generator("density", task, label, "settle", round(before.count))
@@ -192,7 +192,7 @@ class TaskDensities:
         self.weights[task].append(0.0)
         self.typicality.add_class(task)
 
-    def _borrowed(self, rows: Tensor, labels: Tensor, task: int) -> Borrowed | None:
+    def _borrowed(self, rows: Tensor, labels: Tensor, task: int, choose: bool = True) -> Borrowed | None:
         """What the classes of these rows may borrow from each other, and from those of other tasks."""
         if self.options.components == 1:
             return None
@@ -202,7 +202,7 @@ class TaskDensities:
         if self.options.of == "features":  # which are something else in every task, and may be more
             known, floor = [], least_variances(rows, torch.ones(rows.shape[1]))
         generator = self.setting.generator("density", task, "borrowing")
-        return borrowed_by(rows, labels, known, self.bases[task], floor, generator)
+        return borrowed_by(rows, labels, known, self.bases[task], floor, generator, choose=choose)
 
     def _fit_within(self, budget: int | None) -> None:
         """Make all densities smaller, by the same bound, if together they take more bytes than they may."""

@@ -7,10 +7,11 @@ import pytest
 import torch
 from scipy.stats import multivariate_t, norm
 
-from hibnn.tasks.density import DensityOptions
+from hibnn.tasks.density import DensityOptions, covariances
 from hibnn.tasks.density.basis import Basis, Rows
 from hibnn.tasks.density.borrowing import borrowed_by, shared_covariance
 from hibnn.tasks.density.choosing import best_power, best_target, choose_transform, least_variances, prefers_ranks
+from hibnn.tasks.density.covariances import Products
 from hibnn.tasks.density.density import new_density
 from hibnn.tasks.density.drawing import draw_density, draw_mixture
 from hibnn.tasks.density.families import Borrowed, fit, fit_family
@@ -80,7 +81,9 @@ def test_covariances_are_shrunk_as_if_by_more_rows(target):
     towards = {"shared": shared, "lda": shared, "own": own, "diagonal": own.diagonal().diag()}[target]
     strength = math.inf if target == "lda" else 10.0
     share = 1.0 if target == "lda" else 10 / 40
-    made = fit(x, target, [strength], Borrowed(shared, FLOOR), x.new_ones(30, 1)).mixture()
+    made = fit(Products(x), target, [strength], Borrowed(shared, FLOOR), x.new_ones(1, 30), x.new_ones(1, 30))[
+        0
+    ].mixture(0, 0)
     torch.testing.assert_close(made.components[0].covariance(), (1 - share) * own + share * towards + FLOOR.diag())
     torch.testing.assert_close(made.components[0].mean, x.mean(0))
 
@@ -194,22 +197,25 @@ def test_a_transform_is_undone_but_for_the_scale_of_examples():
     torch.testing.assert_close(seen.std(1, correction=0), torch.ones(50))
 
 
-def test_all_strengths_at_once_are_the_mixtures_of_each(generator):
+def test_all_strengths_and_divisions_at_once_are_the_mixtures_of_each(monkeypatch):
+    monkeypatch.setattr(covariances, "CONVERGED", -math.inf)  # as many rounds for all
     x = torch.cat([normal(60, 4), 6 + normal(40, 4, seed=2)])
-    parts = torch.nn.functional.one_hot(torch.arange(100) % 3).double()
-    borrowed = Borrowed(single(seed=3).components[0].covariance(), FLOOR)
-    together = fit(x, "shared", [1.0, 50.0], borrowed, parts)
+    parts = torch.nn.functional.one_hot(torch.arange(100) % 3).double().T
+    borrowed, learned = Borrowed(single(seed=3).components[0].covariance(), FLOOR), torch.ones(2, 100).double()
+    learned[0, ::4] = 0.0
+    together, distances = fit(Products(x), "shared", [1.0, 50.0], borrowed, parts, learned)
     for place, strength in enumerate((1.0, 50.0)):
-        alone = fit(x, "shared", [strength], borrowed, parts)
-        torch.testing.assert_close(together.constants[place], alone.constants[0])
-        torch.testing.assert_close(together.quadratic(x)[place], alone.quadratic(x)[0])
-        mixture = together.mixture(place)
-        expected = (together.constants[place] - 0.5 * together.quadratic(x)[place]).logsumexp(1)
-        torch.testing.assert_close(mixture.log_density(x), expected)
+        for division, kept in enumerate(learned > 0):
+            rows = Products(x[kept])
+            alone, _ = fit(rows, "shared", [strength], borrowed, parts[:, kept], x.new_ones(1, int(kept.sum())))
+            torch.testing.assert_close(together.constants[division, place], alone.constants[0, 0])
+            mixture = together.mixture(division, place)
+            expected = (together.constants[division, place][:, None] - 0.5 * distances[division, place]).logsumexp(0)
+            torch.testing.assert_close(mixture.log_density(x), expected)
 
 
 def test_a_component_without_rows_has_no_weight():
-    parts = torch.cat([torch.ones(20, 1), torch.zeros(20, 1)], 1).double()
-    made = fit(normal(20, 4), "own", [1.0], Borrowed(None, FLOOR), parts)
-    assert len(made.mixture().components) == 1
-    assert made.constants[0, 1] == -math.inf
+    parts = torch.stack([torch.ones(20), torch.zeros(20)]).double()
+    made, _ = fit(Products(normal(20, 4)), "own", [1.0], Borrowed(None, FLOOR), parts, torch.ones(1, 20).double())
+    assert len(made.mixture(0, 0).components) == 1
+    assert made.constants[0, 0, 1] == -math.inf

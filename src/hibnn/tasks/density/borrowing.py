@@ -32,14 +32,19 @@ def borrowed_by(
     basis: Basis | None,
     floor: Float[Tensor, " inputs"],
     generator: torch.Generator,
+    *,
+    choose: bool = True,
 ) -> Borrowed | None:
-    """For the rows of an experience, and classes known from other tasks; None where no class is small enough."""
+    """For the rows of an experience, and classes known from other tasks; None where no class is small enough.
+
+    Without `choose` the target is not asked for: densities have one already.
+    """
     own = [rows[labels == label] for label in labels.unique()]
     if not any(borrows(part) for part in own):
         return None
     coordinates = rows if basis is None else basis.project(rows).z
     shared = shared_covariance(coordinates, labels, known, basis)
-    if rows.shape[1] > FEW_INPUTS:
+    if rows.shape[1] > FEW_INPUTS or not choose:
         return Borrowed(shared, floor.double())
     some = torch.randperm(len(rows), generator=generator)[:JUDGED]
     seen = [density.log_density(rows[some]).double()[:, None] for density in known]

@@ -8,6 +8,7 @@ and for the target of few inputs' covariances in every experience.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 import torch
@@ -15,15 +16,15 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from hibnn.tasks.density.basis import Basis, Rows
+from hibnn.tasks.density.covariances import Full, Moments, Products, factor
 from hibnn.tasks.density.density import FEW_INPUTS, DensityOptions
-from hibnn.tasks.density.families import STRENGTHS, Borrowed, Family, Full, Target, fit, folds
+from hibnn.tasks.density.families import STRENGTHS, Borrowed, Target, folds, shrunk
 from hibnn.tasks.density.fitting import expectation_maximisation, higher
-from hibnn.tasks.density.mixture import Mixture
-from hibnn.tasks.density.tails import log_densities, spread
+from hibnn.tasks.density.mixture import Mixture, log_tail
+from hibnn.tasks.density.tails import spread
 from hibnn.tasks.density.transform import RankMap, Transform
 
 Name = TypeVar("Name")
-SHRUNK = Family("shared", 10.0)
 POWERS = (1.0, 0.5, 2.0, 4.0, 8.0)
 FLOOR, FLOOR_OF_ONE_KIND, LEAST_VARIANCE = 0.03, 0.1, 1e-6
 """The least variance of a column in its variance in the first task, of columns of one kind in their mean variance."""
@@ -33,6 +34,8 @@ SURE = 2.0
 """Another view or target is taken only if it is better by so many standard errors: tasks know little of later ones."""
 LEARNED, JUDGED, DIRECTIONS, COMPONENTS, RANK = 600, 4_000, 60, 4, 8
 """Rows a class to learn from, rows to judge, and the size of the small densities of many inputs."""
+MOST_CHOOSING = 2_000
+"""Rows that choose what densities of few inputs see, and what their covariances are shrunk towards."""
 FREEDOM = 30.0
 TEMPERATURES = torch.logspace(-1, 3, 41, dtype=torch.float64)
 
@@ -58,8 +61,13 @@ def best_power(x: Float[Tensor, "rows inputs"], y: Int[Tensor, " rows"], seed: i
 
 def prefers_ranks(x: Float[Tensor, "rows inputs"], y: Int[Tensor, " rows"], seed: int) -> bool:
     """Whether columns tell classes clearly better apart as normal quantiles of their ranks."""
-    views = {False: x, True: RankMap.of(x)(x)}
-    return better({name: _few_inputs(view, y, seed) for name, view in views.items()}, SURE)
+    some = torch.randperm(len(x), generator=torch.Generator().manual_seed(seed))[:MOST_CHOOSING]
+    losses = {}
+    for ranked, view in ((False, x), (True, RankMap.of(x)(x))):
+        folded = Folded.of(view[some], y[some], seed)
+        floor = folded.x.rows.new_ones(x.shape[1]) * FLOOR * folded.x.rows.var(0, unbiased=False).mean()
+        losses[ranked] = folded.losses("shared", folded.pooled(), floor, None)
+    return better(losses, SURE)
 
 
 def best_target(
@@ -70,9 +78,10 @@ def best_target(
     seed: int,
 ) -> Target:
     """What covariances are best shrunk towards; `known` has log densities under the classes of other tasks."""
-    families: dict[Target, Family] = {target: Family(target, strengths[0]) for target, strengths in STRENGTHS.items()}
+    known = None if known is None else known[:MOST_CHOOSING]
+    folded = Folded.of(x[:MOST_CHOOSING], y[:MOST_CHOOSING], seed)
     losses: dict[Target, Tensor] = {
-        target: _few_inputs(x, y, seed, family, borrowed, known) for target, family in families.items()
+        target: folded.losses(target, borrowed.shared, borrowed.floor, known) for target in STRENGTHS
     }
     return better(losses, SURE)
 
@@ -103,36 +112,50 @@ def better(losses: Mapping[Name, Tensor], errors: float = 1.0) -> Name:
     return best if higher(-losses[best], -losses[first], errors) else first
 
 
-def _few_inputs(
-    x: Float[Tensor, "rows inputs"],
-    y: Int[Tensor, " rows"],
-    seed: int,
-    family: Family = SHRUNK,
-    borrowed: Borrowed | None = None,
-    known: Float[Tensor, "rows classes"] | None = None,
-) -> Float[Tensor, " rows"]:
-    """The log loss of every row under single t distributions of a family that have not learned from it."""
-    rows, labels = x.double(), y.unique()
-    floor = rows.new_ones(rows.shape[1]) * FLOOR * rows.var(0, unbiased=False).mean()
-    found, order = [], []
-    for learn, judge in folds(len(rows), seed):
-        own = [rows[learn[y[learn] == label]] for label in labels]
-        if any(len(part) == 0 for part in own):
-            continue
-        given = borrowed or Borrowed(pooled([part - part.mean(0) for part in own]), floor)
-        made = [fit(part, family.target, [family.strength], given, part.new_ones(len(part), 1)) for part in own]
-        logs = [_under(one, rows[judge])[:, None] for one in made]
-        found.append(torch.cat(logs if known is None else [*logs, known[judge]], 1))
-        order.append(judge)
-    if not found:
-        return rows.new_zeros(1)
-    judged = torch.cat(order)
-    return log_loss(torch.cat(found), torch.searchsorted(labels, y[judged]))
+@dataclass(frozen=True)
+class Folded:
+    """Rows, the moments of every class in the folds that hold all classes, and the rows that each of these judges."""
 
+    x: Products
+    y: Int[Tensor, " rows"]
+    moments: Moments
+    tests: Sequence[Int[Tensor, " judged"]]
 
-def _under(made: Full, rows: Float[Tensor, "rows inputs"]) -> Float[Tensor, " rows"]:
-    """The log densities of rows, with the usual tails."""
-    return log_densities([made.constants[0]], [made.quadratic(rows)[0]], rows.shape[1], FREEDOM, 1.0)
+    @classmethod
+    def of(cls, x: Float[Tensor, "rows inputs"], y: Int[Tensor, " rows"], seed: int) -> "Folded":
+        rows, labels = Products(x.double()), torch.searchsorted(y.unique(), y)
+        each = torch.nn.functional.one_hot(labels).T.to(rows.rows)
+        weights, tests = [each[:, :0]], []
+        for learn, judge in folds(len(x), seed):
+            mask = each.new_zeros(len(x))
+            mask[learn] = 1.0
+            if ((each * mask).sum(1) > 0).all():
+                weights.append(each * mask)
+                tests.append(judge)
+        return cls(rows, labels, rows.moments(torch.stack(weights[1:]) if tests else each[None]), tests)
+
+    def pooled(self) -> Float[Tensor, "folds 1 inputs inputs"]:
+        """The covariance within classes, of each fold."""
+        weights = (self.moments.weights / self.moments.weights.sum(1, keepdim=True))[..., None, None]
+        return (weights * self.moments.covariances).sum(1, keepdim=True)
+
+    def losses(
+        self, target: Target, shared: Tensor | None, floor: Float[Tensor, " inputs"], known: Tensor | None
+    ) -> Float[Tensor, " judged"]:
+        """The log loss of every row under single t distributions that have not learned from it."""
+        if not self.tests:
+            return floor.new_zeros(1)
+        own = self.moments.covariances
+        towards = shared if target in ("shared", "lda") and shared is not None else own
+        towards = own.diagonal(dim1=-2, dim2=-1).diag_embed() if target == "diagonal" else towards
+        weight = torch.tensor(STRENGTHS[target][0], dtype=own.dtype)
+        factors = factor(shrunk(self.moments, weight, towards, floor))
+        made = Full(self.moments.means[..., None, :], factors[..., None, :, :], self.moments.weights[..., None])
+        tails = log_tail(made.quadratic(self.x), self.x.rows.shape[1], FREEDOM)
+        logs = (made.constants[..., None] + tails)[:, :, 0].mT
+        found = torch.cat([own[test] for own, test in zip(logs, self.tests, strict=True)])
+        judged = torch.cat(list(self.tests))
+        return log_loss(found if known is None else torch.cat([found, known[judged]], 1), self.y[judged])
 
 
 def pooled(centred: Sequence[Float[Tensor, "rows inputs"]]) -> Float[Tensor, "inputs inputs"]:
@@ -174,5 +197,6 @@ def log_loss(logs: Float[Tensor, "rows classes"], labels: Int[Tensor, " rows"]) 
     """-log p(class of the row | row) at the temperature of the lowest mean."""
     if len(logs) == 0:
         return torch.zeros(1, dtype=torch.float64)
-    losses = [-(logs.double() / t).log_softmax(1).gather(1, labels[:, None])[:, 0] for t in TEMPERATURES]
-    return min(losses, key=lambda loss: float(loss.mean()))
+    logs = logs.double() / TEMPERATURES[:, None, None]
+    losses = logs.logsumexp(2) - logs[:, torch.arange(len(labels)), labels]
+    return losses[int(losses.mean(1).argmin())]

@@ -19,22 +19,22 @@ come to be learned after they have calibrated.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from hibnn.tasks.density.covariances import Full, Moments, Products, expectation_maximisation
 from hibnn.tasks.density.fitting import group
-from hibnn.tasks.density.gaussian import LowRankGaussian
 from hibnn.tasks.density.mixture import Mixture
 from hibnn.tasks.density.tails import best_tails, log_densities, nearest_distances, spread
 
 Target = Literal["shared", "lda", "own", "diagonal"]
 FOLDS = 4
-ITERATIONS = 10
+MOST_CHOOSING = 1500
+"""Rows of a class that choose strength, number of components and tails; more may be learned from."""
 ROWS_PER_COMPONENT = 12
 """A number of components is tried if each can expect so many rows."""
 
@@ -96,37 +96,6 @@ class Fit:
     judged: Judged | None = None
 
 
-@dataclass(frozen=True)
-class Full:
-    """Mixtures of Gaussians by the Cholesky factors of their covariances, of all strengths at once.
-
-    Components that have lost their rows stay, with a log weight of -inf.
-    """
-
-    means: Float[Tensor, "strengths components inputs"]
-    factors: Float[Tensor, "strengths components inputs inputs"]
-    counts: Float[Tensor, "strengths components"]
-
-    @cached_property
-    def constants(self) -> Float[Tensor, "strengths components"]:
-        """log n_k / n - 1/2 log |2 pi C_k|."""
-        weights = (self.counts / self.counts.sum(-1, keepdim=True)).log()
-        halves = self.factors.diagonal(dim1=-2, dim2=-1).log().sum(-1)
-        return weights - halves - self.means.shape[-1] / 2 * math.log(2 * math.pi)
-
-    def quadratic(self, x: Float[Tensor, "rows inputs"]) -> Float[Tensor, "strengths rows components"]:
-        """The squared Mahalanobis distance to every component."""
-        centred = (x - self.means[..., None, :]).mT
-        return torch.linalg.solve_triangular(self.factors, centred, upper=False).square().sum(-2).mT
-
-    def mixture(self, strength: int = 0) -> Mixture:
-        """The mixture of one of the strengths, without components that have no rows."""
-        kept = self.counts[strength] > 0
-        parts = zip(self.means[strength][kept], self.factors[strength][kept], strict=True)
-        gaussians = tuple(LowRankGaussian.of_covariance(mean, factor @ factor.T) for mean, factor in parts)
-        return Mixture(gaussians, self.counts[strength][kept])
-
-
 def fit_family(
     x: Float[Tensor, "rows inputs"], held: Float[Tensor, "held inputs"], components: int, borrowed: Borrowed, seed: int
 ) -> Fit:
@@ -134,20 +103,25 @@ def fit_family(
 
     `held` rows are judged too, by the density of all other rows.
     """
-    rows = x.double()
-    best, score = None, -math.inf
+    chosen = torch.arange(len(x))
+    if len(x) > MOST_CHOOSING:
+        chosen = torch.randperm(len(x), generator=torch.Generator().manual_seed(seed))[:MOST_CHOOSING]
+    rows, held = x[chosen].double(), held[:MOST_CHOOSING].double()
+    trial = Trial.of(rows, held, folds(len(rows), seed))
+    best, target = None, _target(borrowed)
+    every = STRENGTHS[target]
     for number in sizes(components, len(rows)):
-        divisions = _divisions(rows, held.double(), number, borrowed.floor, seed)
-        found = _judge(divisions, _target(borrowed), number, borrowed)
-        value = float(found.log_density.mean())
-        if value <= score:
+        parts = grouped(rows, number, borrowed.floor, seed)
+        found = _judge(trial, target, every if best is None else [best.family.strength], parts, borrowed)
+        if best is not None and found.mean <= best.mean:
             break
-        best, score = found, value
+        others = [] if best is None else [strength for strength in every if strength != found.family.strength]
+        other = _judge(trial, target, others, parts, borrowed, found.tails) if others else found
+        best = max(found, other, key=lambda verdict: verdict.mean)
     assert best is not None
-    made = refit(rows, best.family, *best.tails, borrowed, seed)
-    tests = [judged for _, judged in folds(len(rows), seed)]
-    order = torch.cat(tests) if tests else torch.arange(0 if len(held) else len(rows))
-    return replace(made, judged=Judged(best.log_density, best.quadratic, order))
+    judged = Judged(best.log_density, best.quadratic, chosen[trial.judged[trial.judged < len(rows)]])
+    made = best.made if len(rows) == len(x) else _continued(best.made, x.double(), best.family, borrowed)
+    return Fit(spread(made.mixture(0, 0), *best.tails), best.family, *best.tails, judged)
 
 
 def refit(
@@ -155,48 +129,93 @@ def refit(
 ) -> Fit:
     """A density by choices that have been made."""
     rows = x.double()
-    parts = grouped(rows, family.components, borrowed.floor, seed)
-    made = fit(rows, family.target, [family.strength], borrowed, parts).mixture()
-    return Fit(spread(made, freedom, scale), family, freedom, scale)
+    parts = grouped(rows, family.components, borrowed.floor, seed).T[None, None]
+    made = fit(Products(rows), family.target, [family.strength], borrowed, parts, rows.new_ones(1, len(rows)))[0]
+    return Fit(spread(made.mixture(0, 0), freedom, scale), family, freedom, scale)
+
+
+def _continued(made: Full, x: Tensor, family: Family, borrowed: Borrowed) -> Full:
+    """The mixture that more rows than those of `made` give, from where it stands."""
+    rows = Products(x)
+    parts = (made.constants[..., None] - 0.5 * made.quadratic(rows)).softmax(-2)
+    return fit(rows, family.target, [family.strength], borrowed, parts, x.new_ones(1, len(x)))[0]
 
 
 def _target(borrowed: Borrowed) -> Target:
     return "own" if borrowed.shared is None and borrowed.target != "diagonal" else borrowed.target
 
 
-Division = tuple[Tensor, Tensor, Tensor]
-"""Rows to learn from, how they are first grouped, and rows to judge."""
+@dataclass(frozen=True)
+class Trial:
+    """A cross-validation: rows and the held-out ones behind them, divided into those to learn and those to judge.
 
+    Of every division `learned` has 1 for the rows to learn from; the last one learns from all but the held-out rows.
+    `judged` are the numbers of the rows that are judged, once each, and `by` the divisions that judge them.
+    """
 
-def _divisions(rows: Tensor, held: Tensor, number: int, floor: Tensor, seed: int) -> list[Division]:
-    """The folds of cross-validation, and all rows beside the held-out ones; at least one of them."""
-    pairs = [(rows[train], rows[test]) for train, test in folds(len(rows), seed)]
-    pairs += [(rows, held)] if len(held) else []
-    return [(train, grouped(train, number, floor, seed), test) for train, test in pairs or [(rows, rows)]]
+    x: Products
+    learned: Float[Tensor, "divisions rows"]
+    judged: Int[Tensor, " judged"]
+    by: Int[Tensor, " judged"]
+
+    @classmethod
+    def of(cls, rows: Tensor, held: Tensor, pairs: Sequence[tuple[Tensor, Tensor]]) -> "Trial":
+        """Every row is judged by the fold that does without it, held-out ones by all rows; at least some are."""
+        learned = torch.zeros(len(pairs) + 1, len(rows) + len(held), dtype=rows.dtype)
+        for division, (train, _) in enumerate(pairs):
+            learned[division, train] = 1.0
+        learned[-1, : len(rows)] = 1.0
+        tests = [test for _, test in pairs]
+        beyond = torch.arange(len(rows), len(rows) + len(held))
+        if not len(pairs) and not len(held):
+            beyond = torch.arange(len(rows))
+        by = [torch.full((len(test),), division) for division, test in enumerate([*tests, beyond])]
+        return cls(Products(torch.cat([rows, held])), learned, torch.cat([*tests, beyond]), torch.cat(by))
 
 
 class Verdict(NamedTuple):
-    """A family and its tails, and what the judged rows have under it: log densities and distances."""
+    """A family and its tails, what the judged rows have under it, and the density of all rows: one of one mixture."""
 
     family: Family
     tails: tuple[float, float]
     log_density: Float[Tensor, " judged"]
     quadratic: Float[Tensor, " judged"]
+    made: Full
+
+    @property
+    def mean(self) -> float:
+        """What is compared."""
+        return float(self.log_density.mean())
 
 
-def _judge(divisions: Sequence[Division], target: Target, number: int, borrowed: Borrowed) -> Verdict:
-    """The strength under which the judged rows of all divisions are likeliest."""
-    strengths, inputs = STRENGTHS[target], divisions[0][0].shape[1]
-    fits = [fit(learned, target, strengths, borrowed, parts) for learned, parts, _ in divisions]
-    distances = [made.quadratic(judged) for made, (_, _, judged) in zip(fits, divisions, strict=True)]
-    found = []
-    for place, strength in enumerate(strengths):
-        constants, quadratics = [made.constants[place] for made in fits], [own[place] for own in distances]
-        tails = best_tails(constants, quadratics, inputs)
-        values = log_densities(constants, quadratics, inputs, *tails)
-        nearest = nearest_distances(constants, quadratics, inputs, *tails)
-        found.append(Verdict(Family(target, strength, number), tails, values, nearest))
-    return max(found, key=lambda one: float(one.log_density.mean()))
+def _judge(
+    trial: Trial,
+    target: Target,
+    strengths: Sequence[float],
+    parts: Float[Tensor, "rows number"],
+    borrowed: Borrowed,
+    tails: tuple[float, float] | None = None,
+) -> Verdict:
+    """The strength under which the judged rows of all divisions are likeliest; rows are first grouped into `parts`.
+
+    Strengths are compared with the same `tails`, if these are given: those of the best are found in any case.
+    """
+    inputs = trial.x.rows.shape[1]
+    begun = torch.zeros(parts.shape[1], trial.learned.shape[1], dtype=parts.dtype)
+    begun[:, : len(parts)] = parts.T
+    made, distances = fit(trial.x, target, strengths, borrowed, begun, trial.learned)
+    constants = made.constants[trial.by].movedim(0, 1)
+    quadratics = distances[trial.by, :, :, trial.judged].movedim(0, 1)
+    given = None if tails is None else constants.new_tensor(tails).expand(len(strengths), 2).T
+    freedoms, scales = best_tails(constants, quadratics, inputs) if given is None else given
+    best = int(log_densities(constants, quadratics, inputs, freedoms, scales).mean(1).argmax())
+    constants, quadratics = constants[best], quadratics[best]
+    freedom, scale = (freedoms[best], scales[best]) if given is None else best_tails(constants, quadratics, inputs)
+    values = log_densities(constants, quadratics, inputs, freedom, scale)
+    tails = float(freedom), float(scale)
+    nearest = nearest_distances(constants, quadratics, inputs, *tails)
+    alone = Full(*(part[-1:, best : best + 1] for part in (made.means, made.factors, made.counts)))
+    return Verdict(Family(target, strengths[best], parts.shape[1]), tails, values, nearest, alone)
 
 
 def folds(rows: int, seed: int) -> Sequence[tuple[Tensor, Tensor]]:
@@ -214,56 +233,31 @@ def grouped(x: Float[Tensor, "rows inputs"], number: int, floor: Tensor, seed: i
 
 
 def fit(
-    x: Float[Tensor, "rows inputs"],
+    x: Products,
     target: Target,
     strengths: Sequence[float],
     borrowed: Borrowed,
-    parts: Float[Tensor, "rows number"],
-) -> Full:
-    """Gaussians with covariances shrunk by each strength, by expectation-maximisation, from given groups of rows."""
-    weight = torch.tensor(strengths, dtype=x.dtype)[:, None]
-    matrix = _towards(x, target, borrowed.shared)
-    given = parts.T.expand(len(strengths), -1, -1)
-    made = _maximise(x, given, matrix, weight, borrowed.floor)
-    for _ in range(ITERATIONS - 1 if parts.shape[1] > 1 else 0):
-        joint = made.constants[:, None] - 0.5 * made.quadratic(x)
-        made = _maximise(x, joint.softmax(-1).mT, matrix, weight, borrowed.floor)
-    return made
+    parts: Float[Tensor, "*some number rows"],
+    learned: Float[Tensor, "divisions rows"],
+) -> tuple[Full, Float[Tensor, "divisions strengths number rows"]]:
+    """Gaussians with covariances shrunk by each strength, from the rows of each division, first in given groups."""
+    weight = torch.tensor(strengths, dtype=learned.dtype)[:, None]
+    towards = borrowed.shared if target in ("shared", "lda") else None
+    if towards is None:
+        own = x.moments(learned).covariances
+        towards = (own.diagonal(dim1=-2, dim2=-1).diag_embed() if target == "diagonal" else own)[:, None, None]
+
+    def shrink(moments: Moments) -> Tensor:
+        return shrunk(moments, weight, towards, borrowed.floor)
+
+    begun = parts.expand(len(learned), len(strengths), -1, -1)
+    return expectation_maximisation(x, begun, learned[:, None, None], shrink)
 
 
-def _towards(x: Tensor, target: Target, shared: Tensor | None) -> Float[Tensor, "inputs inputs"]:
-    """What covariances are shrunk towards."""
-    if target in ("shared", "lda") and shared is not None:
-        return shared
-    centred = x - x.mean(0)
-    own = centred.T @ centred / len(x)
-    return own.diagonal().diag() if target == "diagonal" else own
-
-
-def _maximise(
-    x: Tensor, parts: Float[Tensor, "strengths number rows"], target: Tensor, weight: Tensor, floor: Tensor
-) -> Full:
-    """Means and shrunk covariances of rows that belong to components in parts; too few rows are none."""
-    sums = parts.sum(-1)
-    counts = torch.where(sums > min(2, len(x) - 1), sums, 0.0)
-    shares = parts / sums.clamp(min=1e-300)[..., None]
-    means = shares @ x
-    rooted = (x - means[..., None, :]) * shares.sqrt()[..., None]
-    share = torch.where(weight.isinf(), 1.0, weight / (sums + weight))[..., None, None]
-    covariances = (1 - share) * (rooted.mT @ rooted) + share * target + floor.diag()
-    return Full(means, _factor(covariances), counts)
-
-
-def _factor(covariances: Float[Tensor, "*some inputs inputs"]) -> Float[Tensor, "*some inputs inputs"]:
-    """Cholesky factors; where rounding left no positive matrix, of one with a little more on its diagonal."""
-    factors, failed = torch.linalg.cholesky_ex(covariances)
-    ridge = 1e-12
-    while failed.any():
-        size = covariances.diagonal(dim1=-2, dim2=-1).mean(-1)[..., None, None].clamp(min=1e-30)
-        covariances = covariances + ridge * size * torch.eye(covariances.shape[-1], dtype=covariances.dtype)
-        factors, failed = torch.linalg.cholesky_ex(covariances)
-        ridge *= 10
-    return factors
+def shrunk(moments: Moments, weight: Tensor, towards: Tensor, floor: Float[Tensor, " inputs"]) -> Tensor:
+    """(n S + a T) / (n + a) + floor; `weight` is a, and infinite where T alone counts."""
+    share = torch.where(weight.isinf(), 1.0, weight / (moments.weights + weight))[..., None, None]
+    return (1 - share) * moments.covariances + share * towards + floor.diag()
 
 
 def sizes(components: int, rows: int) -> Sequence[int]:

@@ -14,6 +14,7 @@ import math
 from dataclasses import replace
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from hibnn.tasks.density.gaussian import LowRankGaussian
@@ -21,7 +22,8 @@ from hibnn.tasks.density.mixture import Mixture
 
 NEIGHBOURS = 5
 """Components that another may be united with: so many of the nearest."""
-Unions = dict[tuple[int, int], tuple[LowRankGaussian, float]]
+Costs = dict[tuple[int, int], float]
+"""Of the unions of pairs of components."""
 
 
 def pool(first: Mixture, second: Mixture, components: int) -> Mixture:
@@ -38,36 +40,41 @@ def reduce(mixture: Mixture, components: int, *, thrifty: bool = True) -> Mixtur
     """At most `components`; with `thrifty`, also fewer where the union costs less than it saves."""
     pooled, counts = dict(enumerate(mixture.components)), dict(enumerate(mixture.counts))
     total = float(mixture.counts.sum())
-    unions = _unions_of(list(pooled), pooled, counts)
-    while unions and (thrifty or len(pooled) > components):
-        i, j = min(unions, key=lambda pair: unions[pair][1])
-        made, cost = unions[i, j]
+    costs = _costs_of(list(pooled), pooled, counts)
+    while costs and (thrifty or len(pooled) > components):
+        i, j = min(costs, key=lambda pair: costs[pair])
+        made = union(pooled[i], counts[i], pooled[j], counts[j])
         worth = 0.5 * (len(made.mean) * (made.rank + 1) + 2) * math.log(total)
-        if len(pooled) <= components and cost > worth:
+        if len(pooled) <= components and costs[i, j] > worth:
             break
         pooled[i], counts[i] = made, counts[i] + counts[j]
         del pooled[j], counts[j]
         # only unions with the merged component change, and those of components that lost a neighbour
-        lonely = {k for pair in unions if j in pair for k in pair if k in pooled} | {i}
-        unions = {pair: value for pair, value in unions.items() if not {i, j} & set(pair)}
-        unions |= _unions_of(sorted(lonely), pooled, counts, unions)
+        lonely = {k for pair in costs if j in pair for k in pair if k in pooled} | {i}
+        costs = {pair: value for pair, value in costs.items() if not {i, j} & set(pair)}
+        costs |= _costs_of(sorted(lonely), pooled, counts, costs)
     return replace(mixture, components=tuple(pooled.values()), counts=torch.stack(list(counts.values())))
 
 
-def _unions_of(
-    some: list[int], pooled: dict[int, LowRankGaussian], counts: dict[int, Tensor], known: Unions | None = None
-) -> Unions:
-    """The unions of some components with their nearest ones, but those already known."""
+def _costs_of(
+    some: list[int], pooled: dict[int, LowRankGaussian], counts: dict[int, Tensor], known: Costs | None = None
+) -> Costs:
+    """What the unions of some components with their nearest ones cost, but those already known."""
     names = list(pooled)
     means = torch.stack([gaussian.mean for gaussian in pooled.values()])
-    made: Unions = {}
+    pairs: dict[tuple[int, int], None] = {}
     for i in some:
         order = (means - pooled[i].mean).square().sum(1).argsort()[: NEIGHBOURS + 1]
-        for j in (names[int(place)] for place in order):
+        for j in (names[place] for place in order.tolist()):
             pair = (min(i, j), max(i, j))
-            if i != j and pair not in made and pair not in (known or {}):
-                made[pair] = _union_and_cost(pooled, counts, *pair)
-    return made
+            if i != j and pair not in (known or {}):
+                pairs[pair] = None
+    if not pairs:
+        return {}
+    unions = _log_determinants(list(pairs), pooled, counts)
+    own = {k: counts[k] * pooled[k].log_determinant() for k in {k for pair in pairs for k in pair}}
+    costs = [(counts[i] + counts[j]) * joint - own[i] - own[j] for (i, j), joint in zip(pairs, unions, strict=True)]
+    return dict(zip(pairs, (0.5 * torch.stack(costs)).tolist(), strict=True))
 
 
 def union(first: LowRankGaussian, count: Tensor, second: LowRankGaussian, second_count: Tensor) -> LowRankGaussian:
@@ -112,10 +119,20 @@ def _of_factors(mean: Tensor, factors: Tensor, noise: Tensor, rank: int, outside
     return LowRankGaussian(mean, vectors[:, :rank], values[:rank].square() + noise, noise + lost, outside)
 
 
-def _union_and_cost(
-    pooled: dict[int, LowRankGaussian], counts: dict[int, Tensor], i: int, j: int
-) -> tuple[LowRankGaussian, float]:
-    """The union of two components and what it costs in log-likelihood (Runnalls' bound)."""
-    made = union(pooled[i], counts[i], pooled[j], counts[j])
-    apart = counts[i] * pooled[i].log_determinant() + counts[j] * pooled[j].log_determinant()
-    return made, float(0.5 * ((counts[i] + counts[j]) * made.log_determinant() - apart))
+def _log_determinants(
+    pairs: list[tuple[int, int]], pooled: dict[int, LowRankGaussian], counts: dict[int, Tensor]
+) -> Float[Tensor, " pairs"]:
+    """log |C| of the unions of pairs; of whole covariances, all at once and without their directions."""
+    if not all(pooled[k].full for pair in pairs for k in pair):
+        made = [union(pooled[i], counts[i], pooled[j], counts[j]) for i, j in pairs]
+        return torch.stack([gaussian.log_determinant() for gaussian in made])
+    names = sorted({k for pair in pairs for k in pair})
+    first, second = (torch.tensor([names.index(pair[end]) for pair in pairs]) for end in (0, 1))
+    means, covariances = (
+        torch.stack(parts) for parts in ([pooled[k].mean for k in names], [pooled[k].covariance() for k in names])
+    )
+    own = torch.stack([counts[k] for k in names])
+    share = (own[first] / (own[first] + own[second]))[:, None, None]
+    shift = (means[second] - means[first])[:, :, None]
+    both = share * covariances[first] + (1 - share) * covariances[second] + share * (1 - share) * shift * shift.mT
+    return torch.linalg.slogdet(both).logabsdet

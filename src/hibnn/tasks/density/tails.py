@@ -11,7 +11,6 @@ for variances that came out too small. `hibnn.tasks.density.fitting` calls `with
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
@@ -30,7 +29,8 @@ WIDEST = 4.0
 
 def with_tails(mixture: Mixture, rows: Rows) -> Mixture:
     """The mixture with the tails under which rows that it has not learned from are likeliest."""
-    return spread(mixture, *best_tails([mixture.constants], [mixture.quadratic(rows)], mixture.inputs))
+    freedom, scale = best_tails(mixture.constants[None], mixture.quadratic(rows), mixture.inputs)
+    return spread(mixture, float(freedom), float(scale))
 
 
 def spread(mixture: Mixture, freedom: float, scale: float) -> Mixture:
@@ -39,55 +39,56 @@ def spread(mixture: Mixture, freedom: float, scale: float) -> Mixture:
     return replace(mixture, components=components, freedom=freedom)
 
 
-def best_tails(constants: Sequence[Tensor], quadratics: Sequence[Tensor], inputs: int) -> tuple[float, float]:
-    """Degrees of freedom and scale; one entry a fold, (components,) and (rows, components)."""
-    own, distances = _joined(constants, quadratics)
-    made = []
-    for freedom in FREEDOMS:
-        scale = best_scale(own, distances, inputs, freedom)
-        made.append((float(_log_densities(own, distances, inputs, freedom, scale).mean()), freedom, scale))
-    _, freedom, scale = max(made)
-    return freedom, scale
+def best_tails(
+    constants: Float[Tensor, "*some rows components"], quadratics: Float[Tensor, "*some rows components"], inputs: int
+) -> tuple[Float[Tensor, "*some"], Float[Tensor, "*some"]]:
+    """Degrees of freedom and scale, for each of some sets of rows; `constants` are those of each row's mixture."""
+    constants, quadratics = constants[..., None, :, :], quadratics[..., None, :, :]
+    freedoms = torch.tensor(FREEDOMS, dtype=quadratics.dtype).expand(*quadratics.shape[:-3], -1)
+    scales = best_scales(constants, quadratics, inputs, freedoms)
+    best = log_densities(constants, quadratics, inputs, freedoms, scales).mean(-1).argmax(-1, keepdim=True)
+    return freedoms.gather(-1, best)[..., 0], scales.gather(-1, best)[..., 0]
 
 
 def log_densities(
-    constants: Sequence[Tensor], quadratics: Sequence[Tensor], inputs: int, freedom: float, scale: float
-) -> Float[Tensor, " rows"]:
-    """log p of all rows, under the mixture of their fold with these tails."""
-    return _log_densities(*_joined(constants, quadratics), inputs, freedom, scale)
+    constants: Float[Tensor, "*some rows components"],
+    quadratics: Float[Tensor, "*some rows components"],
+    inputs: int,
+    freedoms: Float[Tensor, "*some"],
+    scales: Float[Tensor, "*some"],
+) -> Float[Tensor, "*some rows"]:
+    """log p of all rows, under mixtures with these tails."""
+    joint = constants + log_tails(quadratics / scales[..., None, None], inputs, freedoms)
+    return joint.logsumexp(-1) - inputs / 2 * scales.log()[..., None]
 
 
 def nearest_distances(
-    constants: Sequence[Tensor], quadratics: Sequence[Tensor], inputs: int, freedom: float, scale: float
-) -> Float[Tensor, " rows"]:
-    """The squared Mahalanobis distance of every row to its most probable component, with these tails."""
-    own, distances = _joined(constants, quadratics)
-    best = (own + log_tail(distances / scale, inputs, freedom)).argmax(1, keepdim=True)
-    return distances.gather(1, best)[:, 0] / scale
-
-
-def _joined(constants: Sequence[Tensor], quadratics: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-    """Of the rows of all folds together, the constants of their fold's components, and distances to them."""
-    own = [fold.expand(len(rows), -1) for fold, rows in zip(constants, quadratics, strict=True)]
-    return torch.cat(own), torch.cat(list(quadratics))
-
-
-def _log_densities(constants: Tensor, quadratics: Tensor, inputs: int, freedom: float, scale: float) -> Tensor:
-    joint = constants + log_tail(quadratics / scale, inputs, freedom)
-    return joint.logsumexp(1) - inputs / 2 * math.log(scale)
-
-
-def best_scale(
     constants: Float[Tensor, "rows components"],
     quadratics: Float[Tensor, "rows components"],
     inputs: int,
     freedom: float,
-) -> float:
-    """The scale of highest likelihood for given degrees of freedom, by its fixed point."""
-    scale = 1.0
+    scale: float,
+) -> Float[Tensor, " rows"]:
+    """The squared Mahalanobis distance of every row to its most probable component, with these tails."""
+    best = (constants + log_tail(quadratics / scale, inputs, freedom)).argmax(1, keepdim=True)
+    return quadratics.gather(1, best)[:, 0] / scale
+
+
+def best_scales(constants: Tensor, quadratics: Tensor, inputs: int, freedoms: Float[Tensor, "*some"]) -> Tensor:
+    """The scales of highest likelihood for given degrees of freedom, by their fixed point."""
+    scales, v = torch.ones_like(freedoms), freedoms[..., None, None]
     for _ in range(STEPS):
-        shares = (constants + log_tail(quadratics / scale, inputs, freedom)).softmax(1)
-        weights = 1.0 if math.isinf(freedom) else (freedom + inputs) / (freedom + quadratics / scale)
-        mean = float((shares * weights * quadratics).sum()) / (inputs * len(quadratics))
-        scale = min(max(mean, 1 / WIDEST), WIDEST)
-    return scale
+        scaled = quadratics / scales[..., None, None]
+        shares = (constants + log_tails(scaled, inputs, freedoms)).softmax(-1)
+        weights = torch.where(v.isinf(), 1.0, (v + inputs) / (v + scaled))
+        means = (shares * weights * quadratics).sum((-2, -1)) / (inputs * quadratics.shape[-2])
+        scales = means.clamp(1 / WIDEST, WIDEST)
+    return scales
+
+
+def log_tails(quadratics: Tensor, inputs: int, freedoms: Float[Tensor, "*some"]) -> Tensor:
+    """`log_tail` of several degrees of freedom at once."""
+    v, half = freedoms[..., None, None], 0.5 * inputs
+    halves = v.double() / 2  # what is left of two large logarithms
+    constants = (torch.lgamma(halves + half) - torch.lgamma(halves) - half * halves.log()).to(quadratics)
+    return torch.where(v.isinf(), -0.5 * quadratics, constants - (v / 2 + half) * (quadratics / v).log1p())
