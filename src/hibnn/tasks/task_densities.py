@@ -7,10 +7,11 @@ What densities see, and the least variance of columns, the first task decides; w
 
 import copy
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from hibnn.benchmarks.base import Split
@@ -94,7 +95,9 @@ class TaskDensities:
         labels, held_labels = (torch.from_numpy(split.y).long() for split in (train, held))
         given, held_given = (self._given(torch.from_numpy(split.x), task, learner) for split in (train, held))
         if not self.tasks:
-            self.transform = choose_transform(self.options, given, labels, self.setting.seed % 2**63)
+            shown, ignored = self.transform.without_ignored(given), self.transform.ignored
+            chosen = choose_transform(self.options, shown, labels, self.setting.seed % 2**63)
+            self.transform = replace(chosen, ignored=ignored)
         rows, others = self.transform(given), self.transform(held_given)
         if task == len(self.tasks):
             self._begin(rows, task)
@@ -145,6 +148,10 @@ class TaskDensities:
             elif isinstance(before, MixtureDensity) and isinstance(now, MixtureDensity) and now.fit and borrowed:
                 self.tasks[task][label] = before.update_as(now.fit, own, borrowed, generator)
         self._fit_within(self.options.budget)
+
+    def ignore(self, columns: Bool[Tensor, " inputs"]) -> None:
+        """Leave some columns out of account, before anything is learned."""
+        self.transform = replace(self.transform, ignored=columns if columns.any() else None)
 
     def forget(self, task: int) -> None:
         """Begin the densities of a task again."""

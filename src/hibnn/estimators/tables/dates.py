@@ -4,7 +4,8 @@
 
 The linear part is in years, not in deviations of the first file: a month of data would make the next year hundreds of
 deviations away. Nothing here needs a calendar, so that an ONNX graph can compute the same from days. `learning` finds
-the format of a column of words, `columns` encodes with it.
+the format of a column of words, `columns` encodes with it. `MOVING` parts are new in every month: densities of inputs,
+which say what is out of distribution, leave them out (`hibnn.tasks.density.transform`).
 """
 
 from typing import Any, Literal
@@ -17,6 +18,7 @@ from hibnn.errors import UserError
 YEAR = 365.2425
 PERIODS = {"year": YEAR, "week": 7.0, "day": 1.0}
 Part = Literal["linear", "year", "week", "day"]
+MOVING: tuple[Part, ...] = ("linear", "year")
 DAYS = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%d %b %Y", "%d-%b-%Y", "%b %d, %Y")
 SHORT = ("%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d-%b-%y")
 TIMES = ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p")
