@@ -62,10 +62,9 @@ def learn_experience(
         keep = how_much_counts(model, split, task.name, lambda begun, rows: learn(begun, rows, verbose=-1))
         change = Change(found, expected, keep)
     task = task.scored(found, changed=change is not None and change.keep < 1)
-    if change is None or change.keep == 1:
-        begun = calibrated_ahead(model, split, task.name)
-    else:
-        begun = model.tempered(task.name, change.keep)
+    # rows of changed classes would say that nothing is to be trusted; intervals are to allow for change
+    ahead = change is None or (model.regression and change.keep == 1)
+    begun = calibrated_ahead(model, split, task.name) if ahead else model.tempered(task.name, change.keep)
     return learn(replace(begun, change=change), split, verbose)
 
 

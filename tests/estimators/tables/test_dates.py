@@ -134,3 +134,12 @@ def test_rows_drawn_for_absent_classes_have_dates_of_the_experience_that_lacks_t
     drawn = with_absent_classes(Split(x, np.zeros(len(x), np.int64)), inference, 0, seed=0)
     assert set(drawn.x[len(x) :, 0]) <= set(x[:, 0])
     assert len(drawn.x) > len(x)
+
+
+def test_a_later_file_may_spell_its_dates_otherwise_if_they_can_be_read_in_one_way_only():
+    encoder = TableEncoder().fit({"when": ["2024-01-05", "2024-02-07", "2024-03-09"], "a": [1, 2, 3]})
+    expected = encoder.transform({"when": ["2024-04-28", "2024-04-03"], "a": [1, 2]})
+    for spelt in (["28.04.2024", "03.04.2024"], ["28 Apr 2024", "2024/04/03"], ["28-04-2024", "3.4.24"]):
+        np.testing.assert_allclose(encoder.transform({"when": spelt, "a": [1, 2]}), expected)
+    with pytest.raises(ValueError, match="03/04/2024"):
+        encoder.transform({"when": ["28.04.2024", "03/04/2024"], "a": [1, 2]})
