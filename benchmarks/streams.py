@@ -2,12 +2,14 @@
 
 python benchmarks/streams.py [--streams NAME ...] [--contenders NAME ...] [--seeds N] > table.md
 python benchmarks/streams.py --draw table.md --picture streams.png
+python benchmarks/streams.py --alarms [--seeds N]       stationary streams: false alarms, and what they cost
 
 The data come inside packages: scikit-learn, `river` and `ISLP` (pip install --no-deps river ISLP; their files are read,
 nothing of them is imported). A quarter of the rows is held out; what counts is the accuracy (R2 for numbers) on
 held-out rows of all months after the last, nobody telling the task. Seconds are processor time of learning on one
 thread (a retrained network learns when it is asked); bytes are the model's file, or the arrays that a rival holds.
-Swapped labels are scored on each month by the model before it, from the month after the change on.
+Swapped labels are scored on each month by the model before it, from the month after the change on. Numbers have two
+scores: R2 on held-out rows of all months after the last, and on all rows of each month by the model before it.
 """
 
 import argparse
@@ -37,6 +39,7 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.preprocessing import StandardScaler
 
 from hibnn import ContinualClassifier, ContinualRegressor
+from hibnn.estimators.drift import Drift
 
 FIGURE = re.compile(r"-?[0-9]+\.[0-9]+")
 MARKERS = "*osD^vXP"
@@ -191,15 +194,27 @@ STREAMS: dict[str, Callable[[int], Stream]] = {
 }
 
 
+STATIONARY = (
+    ("bananas", bananas, 12),
+    ("phishing", phishing, 10),
+    ("cancer", lambda: load_breast_cancer(return_X_y=True), 8),
+    ("credit", credit, 12),
+    ("digits", lambda: load_digits(return_X_y=True), 10),
+)
+"""Streams in which nothing changes, and how many months they are divided into to count false alarms."""
+
+
 class Hibnn:
     """The estimator as it comes."""
 
-    def __init__(self, stream: Stream, seed: int, method: str = "ibnn") -> None:
+    def __init__(self, stream: Stream, seed: int, method: str = "ibnn", drift: Drift = "follow") -> None:
         kind = ContinualRegressor if stream.regression else ContinualClassifier
-        self.estimator = kind(method, random_state=seed, verbose=-1)
+        self.estimator = kind(method, random_state=seed, verbose=-1, drift=drift)
+        self.alarms = 0
 
     def learn(self, x: NDArray[Any], y: NDArray[Any]) -> None:
         self.estimator.partial_fit(x, y)
+        self.alarms += self.estimator.drift_ is not None
 
     def predict(self, x: NDArray[Any]) -> NDArray[Any]:
         return self.estimator.predict(x)
@@ -278,8 +293,10 @@ def contenders(stream: Stream, seed: int) -> dict[str, Callable[[], Any]]:
         "hibnn, HIBNN": lambda: Hibnn(stream, seed, "hibnn"),
         "hibnn, VCL": lambda: Hibnn(stream, seed, "vcl"),
     }
+    if not stream.regression:
+        hibnn["finetune"] = lambda: Hibnn(stream, seed, "finetune")
     if stream.regression:
-        network = lambda: MLPRegressor((100,), max_iter=300, random_state=seed)  # noqa: E731
+        network = lambda: MLPRegressor(hidden_layer_sizes=(100,), max_iter=300, random_state=seed)  # noqa: E731
         return hibnn | {
             "MLP": lambda: Incremental(stream, network, PASSES),
             "SGD": lambda: Incremental(stream, lambda: SGDRegressor(random_state=seed), PASSES),
@@ -306,16 +323,23 @@ class Score:
 def judge(stream: Stream, contender: Any) -> Score:
     """Learn all months and score; an abrupt stream is scored month by month, before each is learned."""
     torch.set_num_threads(1)
-    start, right = time.process_time(), []
+    seconds, right, ahead = 0.0, list[float](), list[Rows]()
     for at, (x, y) in enumerate(stream.months):
         if stream.abrupt and at > 2:
             right.append(float((contender.predict(x) == y).mean()))
+        if stream.regression and at > 0:
+            rows = [np.concatenate(parts) for parts in zip((x, y), stream.tests[at], strict=True)]
+            ahead.append((contender.predict(rows[0]), rows[1]))
+        start = time.process_time()
         contender.learn(x, y)
-    seconds = time.process_time() - start
+        seconds += time.process_time() - start
     if not stream.abrupt:
         x, y = (np.concatenate(parts) for parts in zip(*stream.tests, strict=True))
         answer = contender.predict(x)
         right = [float(r2_score(y, answer)) if stream.regression else float((answer == y).mean())]
+    if ahead:
+        answers, targets = (np.concatenate(parts) for parts in zip(*ahead, strict=True))
+        right.append(float(r2_score(targets, answers)))
     return Score(right, seconds, contender.size)
 
 
@@ -336,6 +360,20 @@ def line(name: str, names: Sequence[str], seeds: int) -> str:
         figures = ", ".join(f"{value:.1f}" for value in right)
         cells.append(f"{figures} ({mean(score.seconds for score in scores):.1f} s, {scores[0].size / 1000:.0f} kB)")
     return f"| {name} | {' | '.join(cells)} |"
+
+
+def alarms_line(name: str, load: Callable[[], Rows], months: int, seeds: int) -> str:
+    """A row of the table of false alarms: months that can raise one, alarms, accuracy with drift followed and off."""
+    alarms, right = 0, {"follow": list[float](), "off": list[float]()}
+    for seed in range(seeds):
+        stream = stationary(load, months)(seed)
+        for drift, reached in right.items():
+            contender = Hibnn(stream, seed, drift=drift)  # pyright: ignore[reportArgumentType]
+            reached += judge(stream, contender).right
+            alarms += contender.alarms
+    followed, off = (100 * mean(reached) for reached in right.values())
+    # the first month is not scored, and the second has nothing to be compared with
+    return f"| {name} | {seeds * (months - 2)} | {alarms} | {followed:.2f} | {off:.2f} |"
 
 
 def draw(table: str, path: Path) -> None:
@@ -369,11 +407,17 @@ def main() -> None:
     parser.add_argument("--streams", nargs="*", default=list(STREAMS))
     parser.add_argument("--contenders", nargs="*", default=["hibnn", "MLP", "SGD", "naive Bayes", "retrained"])
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--alarms", action="store_true", help="the table of false alarms in its place")
     parser.add_argument("--draw", type=Path, help="a table that was printed; nothing is run")
     parser.add_argument("--picture", type=Path, default=Path("streams.png"))
     given = parser.parse_args()
     if given.draw is not None:
         draw(given.draw.read_text(), given.picture)
+        return
+    if given.alarms:
+        print("| stream | months | alarms | drift followed | off |\n|---|---|---|---|---|")
+        for name, load, months in STATIONARY:
+            print(alarms_line(name, load, months, given.seeds), flush=True)
         return
     print(f"| stream | {' | '.join(given.contenders)} |\n|{'---|' * (1 + len(given.contenders))}")
     for name in given.streams:

@@ -36,7 +36,11 @@ def with_absent_classes(split: Split, inference: TaskInference, task: int, seed:
     if not chosen:
         return split
     rows = np.concatenate(chosen)
-    x = np.concatenate([split.x, drawn.x.numpy()[rows].astype(np.float32)])
+    inputs, ignored = drawn.x.numpy()[rows].astype(np.float32), inference.densities.transform.ignored
+    if ignored is not None:  # what densities do not know is as in this experience, or it would give the class away
+        like = np.random.default_rng(seed).integers(len(split), size=len(rows))
+        inputs = np.where(ignored.numpy(), split.x[like], inputs)
+    x = np.concatenate([split.x, inputs])
     weights = None if split.weights is None else np.append(split.weights, np.ones(len(rows), np.float32))
     return Split(x, np.concatenate([split.y, labels[rows]]), weights)
 

@@ -165,12 +165,12 @@ class ContinualModel:
 
     @flushing
     def count_ahead(self, rows: Split, head: int, predictor: Predictor[GaussianPrediction]) -> None:
-        """Count rows of a known task that nothing has learned yet; what is counted at the end ages them."""
+        """Count rows of a known task that nothing has learned yet; those of earlier months age."""
         if len(rows):
             rows = as_weighted(rows)
             (prediction,) = predictor(self.learner, rows.x, [head])
             targets = torch.from_numpy(rows.y[:, 0])
-            self.coverage[head] = self.coverage_of(head).update(prediction, targets, keep=1.0)
+            self.coverage[head] = self.coverage_of(head).aged().update(prediction, targets)
 
     def coverage_of(self, head: int) -> Coverage:
         """What is known of a head's intervals; nothing, of one that predicts classes."""

@@ -2,12 +2,13 @@
 
     r = |y - mean| / deviation,     factor = q / 1.96,     q: the value that 95 % of the r are below
 
-Rows that the network does without are counted by r on a grid, task by task and month after month; the counts are all
-that is kept, and the quantile of split conformal prediction (Vovk et al. 2005) is read off them. Twice as many rows of
-a month are counted before the month is learned, so that intervals allow for change from month to month. The network
-changes with every month, and the more it has learned the less it is too sure of itself, so earlier months count less.
-Before there are rows, r is taken to be that of a normal distribution, worth `PRIOR_ROWS` rows. `hibnn.continual`
-counts and multiplies.
+Rows that the network has not learned are counted by r on a grid, task by task and month after month; the counts are
+all that is kept, and the quantile of split conformal prediction (Vovk et al. 2005) is read off them, with one row more
+beyond all others for the row that is to be predicted. Rows of a month are counted before it is learned, so that
+intervals allow for change from month to month, and some that a large month does without after it. The network changes
+with every month, and the more it has learned the less it is too sure of itself, so earlier months count less. Before
+there are rows, r is taken to be that of a normal distribution, worth `PRIOR_ROWS` rows. `hibnn.continual` counts and
+multiplies.
 """
 
 import math
@@ -38,17 +39,23 @@ class Coverage:
     def new(cls) -> "Coverage":
         return cls(torch.zeros(len(EDGES) + 1, dtype=torch.float64))
 
-    def update(self, prediction: GaussianPrediction, targets: Float[Tensor, " rows"], keep: float = KEEP) -> "Coverage":
-        """With held-out rows added, of which the prediction is as it came from the network; earlier ones count less."""
+    def aged(self) -> "Coverage":
+        """As another month begins."""
+        return Coverage(KEEP * self.counts)
+
+    def update(self, prediction: GaussianPrediction, targets: Float[Tensor, " rows"]) -> "Coverage":
+        """With rows added that were not learned, of which the prediction is as it came from the network."""
         deviation = (prediction.epistemic + prediction.aleatoric).double().sqrt()
         r = (targets.double() - prediction.mean.double()).abs() / deviation
-        return Coverage(keep * self.counts + torch.bincount(torch.bucketize(r, EDGES), minlength=len(self.counts)))
+        return Coverage(self.counts + torch.bincount(torch.bucketize(r, EDGES), minlength=len(self.counts)))
 
     @cached_property
     def factor(self) -> float:
         """What deviations are multiplied by, so that 1.96 of them cover 95 % of the rows counted."""
         below = torch.erf(EDGES / math.sqrt(2))
-        covered = (PRIOR_ROWS * below + self.counts.cumsum(0)[:-1]) / (PRIOR_ROWS + self.counts.sum())
+        counted = self.counts.sum()
+        further = float(counted > 0)  # the row to be predicted
+        covered = (PRIOR_ROWS * below + self.counts.cumsum(0)[:-1]) / (PRIOR_ROWS + counted + further)
         at = int(torch.searchsorted(covered, LEVEL).clamp(1, len(EDGES) - 1))
         low, high = float(covered[at - 1]), float(covered[at])
         share = min(1.0, (LEVEL - low) / max(high - low, 1e-12))

@@ -117,3 +117,15 @@ def test_a_power_prior_multiplies_what_was_learned_by_the_share_that_counts():
         assert torch.equal(tensor[-1, :1], old[-1, :1])
         assert not torch.equal(tensor[2, :1], old[2, :1])
     assert torch.equal(layer.mean[:2, :1], held[:2, :1])
+
+
+def test_changed_classes_whose_past_still_counts_do_not_calibrate_by_answers_of_the_past(monkeypatch):
+    random = np.random.default_rng(0)
+    x = random.normal(size=(200, 3))
+    y = (x[:, 0] > 0).astype(int)
+    model = ContinualClassifier(epochs=5, truncation=10, random_state=0, verbose=-1).fit(x, y).partial_fit(x, y)
+    before = model.model_.inference.told.count.clone()
+    monkeypatch.setattr("hibnn.estimators.training.how_much_counts", lambda *given: 1.0)
+    model.partial_fit(x, 1 - y)
+    assert model.drift_ is not None
+    assert model.model_.inference.told.count == before

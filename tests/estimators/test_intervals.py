@@ -49,14 +49,44 @@ def test_earlier_months_count_less_and_huge_errors_do_not_break_the_grid():
     one = GaussianPrediction(torch.zeros(2), torch.zeros(2), torch.ones(2))
     counted = Coverage.new().update(one, torch.tensor([0.001, 1e6]))
     assert (counted.counts[0], counted.counts[-1]) == (1, 1)
-    again = counted.update(one, torch.tensor([0.001, 0.002]))
+    again = counted.aged().update(one, torch.tensor([0.001, 0.002]))
     assert (again.counts[0], again.counts[-1]) == (KEEP + 2, KEEP)
     assert counted.factor <= float(EDGES[-1])
 
 
-def test_small_experiences_spare_no_row():
+def test_the_row_to_be_predicted_counts_as_one_beyond_all_others():
+    one = GaussianPrediction(torch.zeros(1000), torch.zeros(1000), torch.ones(1000))
+    r = torch.linspace(0.5, 2, 1000, dtype=torch.float64)
+    few, many = (Coverage.new().update(part, targets) for part, targets in ((one, r), (take(one, 40), r[12::25])))
+    assert few.factor < many.factor  # the same errors, but fewer of them: (n + 1) / n
+    assert many.counts.sum() == 40
+
+
+def take(prediction, rows):
+    return GaussianPrediction(prediction.mean[:rows], prediction.epistemic[:rows], prediction.aleatoric[:rows])
+
+
+def test_small_experiences_spare_no_row_and_are_counted_before_they_are_learned():
     x, y = noisy(200)
-    assert not ContinualRegressor(**QUICK | {"epochs": 2}).fit(x, y).model_.continual.coverage
+    model = ContinualRegressor(**QUICK | {"epochs": 2}).fit(x, y)
+    assert not model.model_.continual.coverage
+    wide = float(model.predict_uncertainty(x).total.mean())
+    z = (10 * y[:60] - model.predict(x[:60])) / model.predict_uncertainty(x[:60]).total
+    model.partial_fit(x[:60], 10 * y[:60])
+    counted = model.model_.continual.coverage[0]
+    assert float(counted.counts.sum()) == 60
+    assert counted.factor * NORMAL == pytest.approx(float(np.quantile(np.abs(z), 0.95)), rel=0.5)
+    assert counted.factor > 1.5
+    assert float(model.predict_uncertainty(x).total.mean()) > 1.5 * wide
+
+
+def test_a_file_that_looks_different_but_forgets_nothing_is_counted_too(monkeypatch):
+    x, y = noisy(200)
+    model = ContinualRegressor(**QUICK | {"epochs": 2}).fit(x, y).partial_fit(x, y)
+    monkeypatch.setattr("hibnn.estimators.training.how_much_counts", lambda *given: 1.0)
+    model.partial_fit(x, 20 * y)
+    assert model.drift_ is not None
+    assert float(model.model_.continual.coverage[0].counts.sum()) == KEEP * 200 + 200
 
 
 def test_the_varying_density_is_a_normal_one_with_bounded_noise():
@@ -95,8 +125,8 @@ def test_what_was_counted_is_kept_with_the_model(method, tmp_path):
     coverage = model.model_.continual.coverage
     assert float(coverage[0].counts.sum()) == 50
     assert not math.isclose(coverage[0].factor, 1)
-    model.partial_fit(x, y)  # counted before it is learned too, and twice as many
-    assert float(model.model_.continual.coverage[0].counts.sum()) == KEEP * 3 * 50 + 50
+    model.partial_fit(x, y)  # counted before it is learned too
+    assert float(model.model_.continual.coverage[0].counts.sum()) == KEEP * 50 + 50 + 50
     model.save(tmp_path / "model.hibnn")
     again = load_model(tmp_path / "model.hibnn")
     assert np.array_equal(again.predict_uncertainty(x).total, model.predict_uncertainty(x).total)

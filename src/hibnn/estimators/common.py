@@ -24,6 +24,7 @@ from hibnn.neurons import layer_neurons
 
 if TYPE_CHECKING:  # these import torch
     from hibnn.estimators.predictive import PredictionMode
+    from hibnn.learners.options import MethodOptions
     from hibnn.tasks import TaskInferenceName
     from hibnn.tasks.mixture import ClassMixture, GaussianMixture
 
@@ -239,14 +240,14 @@ class ContinualEstimator(BaseEstimator, ABC):
         from torch import from_numpy
 
         from hibnn.continual import ContinualModel, new_learner
-        from hibnn.estimators.options import density_options, method_options
+        from hibnn.estimators.options import density_options
         from hibnn.learners import Setting, find_method
         from hibnn.nn.layout import Layout
         from hibnn.tasks import TaskInference
 
         self._check_parameters()
         columns = x.shape[1]
-        options = method_options(self.method, self.truncation, self.scaling, columns, self.options)
+        options = self._options(columns)
         seed = first_seed(self.random_state)
         scaling = input_scaling(self, x) if self.scaling == "columns" else Scaling.identity(columns)
         automatic = "density" if named or not self._regression else "entropy"
@@ -257,8 +258,16 @@ class ContinualEstimator(BaseEstimator, ABC):
         densities = density_options(self.scaling, self.density)
         inference = TaskInference(kind, replace(setting, device=find_device("cpu")), options=densities)
         inference.densities.scale = from_numpy(scaling.scale)
+        if hasattr(self, "encoder_"):
+            inference.densities.ignore(from_numpy(self.encoder_.moving))
         continual = ContinualModel(new_learner(self.method, options, setting), inference, precise=True)
         return Model(self.method, options, scaling, targets, (), continual)
+
+    def _options(self, columns: int) -> "MethodOptions":
+        """Those of the method, for inputs with so many columns."""
+        from hibnn.estimators.options import method_options
+
+        return method_options(self.method, self.truncation, self.scaling, columns, self.options, self._regression)
 
     def _check_parameters(self) -> None:
         from hibnn.estimators.options import plain
@@ -285,10 +294,10 @@ class ContinualEstimator(BaseEstimator, ABC):
 
     def _check_unchanged(self, model: Model) -> None:
         """Refuse parameters that decide how a model is begun, if they are no longer those it was begun with."""
-        from hibnn.estimators.options import density_options, method_options, plain
+        from hibnn.estimators.options import density_options, plain
         from hibnn.estimators.training import with_length
 
-        options = method_options(self.method, self.truncation, self.scaling, len(model.inputs.mean), self.options)
+        options = self._options(len(model.inputs.mean))
         length = {name: getattr(model.options, name, 0) for name in ("epochs", "batch_size", "learning_rate")}
         seed = plain(self.random_state)
         changed = {
@@ -310,14 +319,13 @@ class ContinualEstimator(BaseEstimator, ABC):
     ) -> None:
         """Train on an experience that has been checked, and become what comes out."""
         from hibnn.benchmarks.base import Split
-        from hibnn.estimators.options import method_options
         from hibnn.estimators.stopping import Stopping
         from hibnn.estimators.training import learn_experience, with_length
 
         self._check_parameters()
         check_task_name(task.name)
         split = Split(model.inputs.apply(x), y, None if weights is None else weights.astype(np.float32))
-        options = method_options(self.method, self.truncation, self.scaling, x.shape[1], self.options)
+        options = self._options(x.shape[1])
         rate = {"learning_rate": getattr(options, "learning_rate", 0)}  # it may change between experiences
         model = replace(model, options=with_length(model.options, rate))
         stopping = Stopping(bool(self.early_stopping), self.patience)

@@ -22,6 +22,7 @@ def method_options(
     scaling: str | None,
     inputs: int,
     further: Mapping[str, Any] | None,
+    regression: bool = False,
 ) -> MethodOptions:
     """The method's options; those the user gives by name come last."""
     kind = find_method(method).options
@@ -32,7 +33,9 @@ def method_options(
         values["learning_rate"] = 2e-2 if sized else 1e-2  # few neurons need larger weights than many
         if sized and scaling != "examples" and (further or {}).get("size", "evidence") == "evidence":
             # held-out rows say when to stop; a step of all weights moves a neuron by more, the more inputs it has
-            values["learning_rate"] = min(0.1, 0.3 * inputs**-0.5)
+            values["learning_rate"] = min(0.1, (0.1 if regression else 0.3) * inputs**-0.5)
+            if regression:  # how much a month counts against the next is in the variances: they must get there in time
+                values["variance_rate"] = 1e-2
         values["input_std"] = 0.0 if scaling != "examples" else 1.0 if sized else 0.3
         if scaling != "examples":
             values["init_std"] = min(0.5, inputs**-0.5)

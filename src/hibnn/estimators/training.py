@@ -62,7 +62,9 @@ def learn_experience(
         keep = how_much_counts(model, split, task.name, lambda begun, rows: learn(begun, rows, verbose=-1))
         change = Change(found, expected, keep)
     task = task.scored(found, changed=change is not None and change.keep < 1)
-    begun = calibrated_ahead(model, split, task.name) if change is None else model.tempered(task.name, change.keep)
+    # rows of changed classes would say that nothing is to be trusted; intervals are to allow for change
+    ahead = change is None or (model.regression and change.keep == 1)
+    begun = calibrated_ahead(model, split, task.name) if ahead else model.tempered(task.name, change.keep)
     return learn(replace(begun, change=change), split, verbose)
 
 
@@ -99,14 +101,16 @@ def known_rows(model: Model, split: Split, task: TaskName) -> Split:
 def calibrated_ahead(model: Model, split: Split, task: TaskName) -> Model:
     """The model that has weighed network and densities by rows it has not learned, where it could spare none later.
 
-    Of real targets, rows are counted for the intervals where there are enough. Classes are weighed only as long as
-    there is one task: what a task answers when it is told must not change with the rows of another.
+    Of real targets, rows are counted for the intervals: all of a short file, of others as many as they spare.
+    Classes are weighed only as long as there is one task: what a task answers when it is told must not change with the
+    rows of another.
     """
     enough = len(split) >= ENOUGH_ROWS
-    if model.regression and enough and task in model.head_of:
+    if model.regression and task in model.head_of:
         continual = model.continual.copy(model.method, model.options)
-        rows = known_rows(model, split, task).take(np.arange(2 * held_out_count(len(split))))
-        continual.count_ahead(rows, model.head(task), PredictionMode().reals)
+        rows = known_rows(model, split, task)
+        counted = rows.take(np.arange(held_out_count(len(split)))) if enough else rows
+        continual.count_ahead(counted, model.head(task), PredictionMode().reals)
         return replace(model, continual=continual)
     if model.regression or enough or list(model.head_of) != [task]:
         return model

@@ -32,6 +32,8 @@ from hibnn.nn.networks.nested import head_outputs
 from hibnn.nn.networks.resizing import extend, take_shapes
 
 ROWS_AT_ONCE = 40_000
+NOISE_RATE = 0.05
+"""Of the log noise, one number: with the rate of the means it would fall slower than the errors it is to tell."""
 
 
 class SequentialBayes(NetworkLearner):
@@ -131,7 +133,7 @@ class SequentialBayes(NetworkLearner):
             groups.append({"params": sticks, "lr": self.options.buffet.stick_rate})
         if self.setting.regression:
             noise = self.bayesian.noise[self.task].parameters()
-            groups.append({"params": list(noise), "lr": self.options.learning_rate})
+            groups.append({"params": list(noise), "lr": max(NOISE_RATE, self.options.learning_rate)})
         for group in groups:
             group["full_rate"] = group["lr"]
         return Adam(groups)

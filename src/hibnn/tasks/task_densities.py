@@ -7,10 +7,11 @@ What densities see, and the least variance of columns, the first task decides; w
 
 import copy
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from hibnn.benchmarks.base import Split
@@ -97,7 +98,9 @@ class TaskDensities:
         labels, held_labels = (torch.from_numpy(split.y).long() for split in (train, held))
         given, held_given = (self._given(torch.from_numpy(split.x), task, learner) for split in (train, held))
         if not self.tasks:
-            self.transform = choose_transform(self.options, given, labels, self.setting.seed % 2**63)
+            shown, ignored = self.transform.without_ignored(given), self.transform.ignored
+            chosen = choose_transform(self.options, shown, labels, self.setting.seed % 2**63)
+            self.transform = replace(chosen, ignored=ignored)
         rows, others = self.transform(given), self.transform(held_given)
         if task == len(self.tasks):
             self._begin(rows, task)
@@ -160,6 +163,10 @@ class TaskDensities:
             self.discriminant = Discriminant.of(rows, self.options.random_features, self.options.basis, seed)
         known = self.discriminant.with_classes([len(densities) for densities in self.tasks])
         self.discriminant = known.update({int(label): rows[labels == label] for label in labels.unique()}, task)
+
+    def ignore(self, columns: Bool[Tensor, " inputs"]) -> None:
+        """Leave some columns out of account, before anything is learned."""
+        self.transform = replace(self.transform, ignored=columns if columns.any() else None)
 
     def forget(self, task: int) -> None:
         """Begin the densities of a task again."""

@@ -7,7 +7,9 @@ import pandas
 import pyarrow
 import pytest
 
-from hibnn import ContinualClassifier, TableEncoder
+from hibnn import ContinualClassifier, TableEncoder, load_model
+from hibnn.absent import with_absent_classes
+from hibnn.benchmarks.base import Split
 from hibnn.errors import UserError
 
 DAYS = [datetime(2024, 1, 1) + timedelta(days=17 * number) for number in range(30)]
@@ -97,3 +99,47 @@ def test_dates_are_not_scaled_by_the_first_month():
     model.fit(january, np.arange(31) % 2)
     assert model.model_.inputs.scale[:-1].tolist() == [1] * 5
     assert model.model_.inputs.scale[-1] == pytest.approx(np.arange(31).std())
+
+
+def month_of(number, rows=150):
+    """Two classes told by `a` and `b`, in a month of 2024; `when` moves on."""
+    random = np.random.default_rng(number)
+    first = datetime(2024, number, 1)
+    when = [first + timedelta(days=int(day)) for day in random.integers(28, size=rows)]
+    labels = random.integers(2, size=rows)
+    a, b = random.normal(labels, 0.3), random.normal(size=rows)
+    return pandas.DataFrame({"when": when, "a": a, "b": b}), np.array(["no", "yes"])[labels]
+
+
+def test_the_next_month_is_not_out_of_distribution_because_of_its_date_and_a_foreign_row_still_is(tmp_path):
+    model = ContinualClassifier(epochs=5, truncation=10, random_state=0, verbose=-1)
+    for number in (1, 2, 3):
+        model.partial_fit(*month_of(number))
+    following, _ = month_of(4, 1000)
+    flagged = model.predict_ood(following, rate=0.05)
+    assert 0.005 < flagged.mean() < 0.1
+    assert model.predict_ood(following.assign(a=9.0)).mean() > 0.99
+    assert model.predict_ood(following.assign(when=datetime(2034, 7, 1))).mean() < 0.1
+    model.save(tmp_path / "model")
+    assert np.array_equal(load_model(tmp_path / "model").predict_ood(following, rate=0.05), flagged)
+
+
+def test_rows_drawn_for_absent_classes_have_dates_of_the_experience_that_lacks_them():
+    model = ContinualClassifier(epochs=5, truncation=10, random_state=0, verbose=-1).fit(*month_of(1))
+    inference, moving = model.model_.inference, model.encoder_.moving
+    assert [name for name, moves in zip(model.encoder_.names, moving, strict=True) if moves] == [
+        "when in years", "when year sin", "when year cos",
+    ]  # fmt: skip
+    x = model.model_.inputs.apply(model.encoder_.transform(month_of(6)[0]))
+    drawn = with_absent_classes(Split(x, np.zeros(len(x), np.int64)), inference, 0, seed=0)
+    assert set(drawn.x[len(x) :, 0]) <= set(x[:, 0])
+    assert len(drawn.x) > len(x)
+
+
+def test_a_later_file_may_spell_its_dates_otherwise_if_they_can_be_read_in_one_way_only():
+    encoder = TableEncoder().fit({"when": ["2024-01-05", "2024-02-07", "2024-03-09"], "a": [1, 2, 3]})
+    expected = encoder.transform({"when": ["2024-04-28", "2024-04-03"], "a": [1, 2]})
+    for spelt in (["28.04.2024", "03.04.2024"], ["28 Apr 2024", "2024/04/03"], ["28-04-2024", "3.4.24"]):
+        np.testing.assert_allclose(encoder.transform({"when": spelt, "a": [1, 2]}), expected)
+    with pytest.raises(ValueError, match="03/04/2024"):
+        encoder.transform({"when": ["28.04.2024", "03/04/2024"], "a": [1, 2]})

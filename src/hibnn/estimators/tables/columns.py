@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hibnn.errors import UserError
 from hibnn.estimators.scaling import LARGEST
-from hibnn.estimators.tables.dates import Part, as_floats, days_of, part_names, parts_of
+from hibnn.estimators.tables.dates import MOVING, Part, as_floats, days_of, part_names, parts_of
 
 Unknown = Literal["refuse", "ignore"]
 """What to do with a word that the first file did not have."""
@@ -40,6 +40,12 @@ class Column:
             return [f"{self.name}={word}" for word in self.words]
         own = [self.name] if self.kind == "numbers" else part_names(self.name, self.parts)
         return [*own, *([f"{self.name} is missing"] if self.indicator else [])]
+
+    @property
+    def moving(self) -> list[bool]:
+        """Which of the encoded columns move on with time."""
+        moving = part_names(self.name, tuple(part for part in self.parts if part in MOVING))
+        return [name in moving for name in self.names]
 
     def encode(self, values: Any, unknown: Unknown) -> NDArray[np.float64]:
         """An Arrow column as columns of numbers."""

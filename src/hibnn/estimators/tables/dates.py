@@ -4,7 +4,8 @@
 
 The linear part is in years, not in deviations of the first file: a month of data would make the next year hundreds of
 deviations away. Nothing here needs a calendar, so that an ONNX graph can compute the same from days. `learning` finds
-the format of a column of words, `columns` encodes with it.
+the format of a column of words, `columns` encodes with it. `MOVING` parts are new in every month: densities of inputs,
+which say what is out of distribution, leave them out (`hibnn.tasks.density.transform`).
 """
 
 from typing import Any, Literal
@@ -17,13 +18,15 @@ from hibnn.errors import UserError
 YEAR = 365.2425
 PERIODS = {"year": YEAR, "week": 7.0, "day": 1.0}
 Part = Literal["linear", "year", "week", "day"]
+MOVING: tuple[Part, ...] = ("linear", "year")
 DAYS = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%d %b %Y", "%d-%b-%Y", "%b %d, %Y")
 SHORT = ("%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d-%b-%y")
 TIMES = ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p")
 FORMATS = (*(f"{day}{time}" for day in (*DAYS, *SHORT) for time in ("", *(f" {time}" for time in TIMES))), "%Y-%m")
 FORMATS += TIMES
 """Day before month where both would do; a sentence says so."""
-ISO = ("%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S")
+PLAIN = tuple(form for form in FORMATS if not form.startswith(("%d/", "%m/")) and form not in TIMES)
+"""Formats that can be read in one way only."""
 EARLIEST, LATEST = -250_000, 500_000
 """Days from 1285 to 3338: years of two digits and codes such as 9999-12-31 are not taken for dates."""
 MICROSECONDS = 86_400_000_000
@@ -36,14 +39,16 @@ def spelt_days(words: Any, form: str) -> NDArray[np.float64] | None:
 
 
 def days_of(values: Any, formats: tuple[str, ...], name: str, lenient: bool) -> NDArray[np.float64]:
-    """A column as days; words may be in the known formats or in ISO's. Others are refused, or missing if `lenient`."""
+    """A column as days, in the column's own formats or plain ones; other words are refused, or missing if `lenient`."""
     from pyarrow import types
 
     if types.is_temporal(values.type) and not types.is_duration(values.type):
         return temporal_days(values, name)
     days = np.full(len(values), np.nan)
     wrong = np.asarray(values.is_valid())
-    for form in (*formats, *ISO):
+    for form in (*formats, *PLAIN):
+        if not wrong.any():
+            break
         parsed, right = _parsed(values, form)
         taken = wrong & right
         days[taken] = parsed[taken]

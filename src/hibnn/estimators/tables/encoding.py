@@ -154,6 +154,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Which encoded columns have a scale of their own: the parts of dates."""
         return np.array([column.kind == "date" for column in self.columns_ for _ in column.names], dtype=bool)
 
+    @property
+    def moving(self) -> NDArray[np.bool_]:
+        """Which encoded columns move on with time: dates in years and their places in the year."""
+        return np.array([moves for column in self.columns_ for moves in column.moving], dtype=bool)
+
     def extra_columns(self, names: Iterable[str]) -> list[str]:
         """Those among the names that are neither used nor left out on purpose."""
         return [name for name in names if name not in self.used and name not in self.left_out_]

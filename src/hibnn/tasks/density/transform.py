@@ -1,7 +1,8 @@
 """What densities see of the inputs: powers, normal quantiles of ranks, or examples of mean 0 and deviation 1.
 
 Log densities of all classes compare only if all see the same, so the first task decides (`.choosing`) and nothing
-changes it later.
+changes it later. Columns that move on with time, such as a date in years, may be left out: `ignored` ones are zero in
+every row.
 
     power      sign(x) |x|^p                     bright strokes stand out from their ground for p > 1
     rank       Phi^-1(rank of x in its column)   a piecewise linear function, straight beyond the first task's range
@@ -11,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 KNOTS = 24
@@ -74,15 +75,20 @@ class Transform:
     power: float = 1.0
     ranks: RankMap | None = None
     standardise: bool = True
+    ignored: Bool[Tensor, " columns"] | None = None
 
     def __call__(self, x: Float[Tensor, "rows seen"]) -> Float[Tensor, "rows seen"]:
-        x = raised(x, self.power)
+        x = raised(self.without_ignored(x), self.power)
         if self.ranks is not None:
             x = self.ranks(x)
         if not self.standardise:
             return x
         centred = x - x.mean(-1, keepdim=True)
         return centred / centred.square().mean(-1, keepdim=True).sqrt().clamp(min=1e-6)
+
+    def without_ignored(self, x: Float[Tensor, "rows columns"]) -> Float[Tensor, "rows columns"]:
+        """Inputs whose ignored columns are zero."""
+        return x if self.ignored is None else x.masked_fill(self.ignored, 0.0)
 
     def inverted(self, seen: Float[Tensor, "rows seen"]) -> Float[Tensor, "rows seen"]:
         """Inputs that are seen so, but for the mean and deviation of examples."""
@@ -93,12 +99,12 @@ class Transform:
         made = {"power": torch.tensor(self.power, dtype=torch.float64)}
         if self.ranks is not None:
             made |= {"knots": self.ranks.knots, "slopes": self.ranks.slopes, "start": self.ranks.start}
-        return made
+        return made if self.ignored is None else made | {"ignored": self.ignored}
 
     def restored(self, tensors: Mapping[str, Tensor]) -> "Transform":
         """With what `tensors` gave."""
         ranks = RankMap(tensors["knots"], tensors["slopes"], tensors["start"]) if "knots" in tensors else None
-        return replace(self, power=float(tensors["power"]), ranks=ranks)
+        return replace(self, power=float(tensors["power"]), ranks=ranks, ignored=tensors.get("ignored"))
 
 
 def raised(x: Tensor, power: float) -> Tensor:
