@@ -126,7 +126,7 @@ def test_a_terminal_that_knows_ascii_alone_shows_other_signs_by_their_numbers(tm
     assert "registers nothing" in ended.stderr
 
 
-@pytest.mark.parametrize("words", [["methods"], ["--help"]])
+@pytest.mark.parametrize("words", [pytest.param(["methods"], marks=pytest.mark.slow), ["--help"]])
 def test_a_reader_that_goes_away_ends_the_command_quietly(words):
     command = [sys.executable, "-m", "hibnn", *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as started:
