@@ -136,7 +136,7 @@ def test_typical_values_follow_a_density_that_became_smaller():
         (made.strangeness(x, made.joint(x)).p_value < 0.1).double().mean()
         for made in (densities(), densities(bytes="30kB"))
     )
-    assert bound < free + 0.1
+    assert bound < free + 0.25  # without following, all of them would be called strange
 
 
 def test_a_bound_that_nothing_can_keep_is_refused():
