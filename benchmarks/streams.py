@@ -20,6 +20,7 @@ import re
 import time
 import zipfile
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -39,6 +40,7 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.preprocessing import StandardScaler
 
 from hibnn import ContinualClassifier, ContinualRegressor
+from hibnn.errors import InputError
 from hibnn.estimators.drift import Drift
 
 FIGURE = re.compile(r"-?[0-9]+\.[0-9]+")
@@ -176,7 +178,12 @@ def bikeshare(seed: int) -> Stream:
         )
         months.append(train)
         tests.append(test)
-    return Stream(months, tests, regression=True)
+    return Stream(in_deviations(months, months[0][1]), in_deviations(tests, months[0][1]), regression=True)
+
+
+def in_deviations(parts: list[Rows], first: NDArray[Any]) -> list[Rows]:
+    """Targets in deviations of the first month, for learners that do not see to that themselves; R2 stays."""
+    return [(x, (y - first.mean()) / first.std()) for x, y in parts]
 
 
 STREAMS: dict[str, Callable[[int], Stream]] = {
@@ -352,7 +359,8 @@ def line(name: str, names: Sequence[str], seeds: int) -> str:
             stream = STREAMS[name](seed)
             made = contenders(stream, seed).get(contender)
             if made is not None:
-                scores.append(judge(stream, made()))
+                with suppress(InputError):  # finetune does not go on with a task it has learned
+                    scores.append(judge(stream, made()))
         if not scores:
             cells.append("-")
             continue
@@ -395,7 +403,7 @@ def draw(table: str, path: Path) -> None:
         )
     axis.set_yticks(range(len(rows)), [row[0] for row in rows])
     axis.invert_yaxis()
-    axis.set_xlabel("% right on held-out rows of all months (100 R2 of numbers)")
+    axis.set_xlabel("% right on held-out rows (bikeshare: 100 R2)")
     axis.grid(color="#E4E4E4", zorder=0)
     axis.legend(fontsize=8, ncols=3, loc="lower left", bbox_to_anchor=(0, 1))
     figure.savefig(path, dpi=150)

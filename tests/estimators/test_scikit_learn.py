@@ -28,7 +28,7 @@ def not_exactly(estimator):
 @parametrize_with_checks(
     [
         ContinualClassifier(epochs=4, truncation=10, density={"components": 2}),
-        ContinualRegressor(epochs=4, truncation=10),
+        ContinualRegressor(epochs=12, truncation=10),
     ],
     expected_failed_checks=not_exactly,
 )

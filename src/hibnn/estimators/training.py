@@ -63,8 +63,10 @@ def learn_experience(
         change = Change(found, expected, keep)
     task = task.scored(found, changed=change is not None and change.keep < 1)
     # rows of changed classes would say that nothing is to be trusted; intervals are to allow for change
-    ahead = change is None or (model.regression and change.keep == 1)
-    begun = calibrated_ahead(model, split, task.name) if ahead else model.tempered(task.name, change.keep)
+    if change is None or (model.regression and change.keep == 1):
+        begun = calibrated_ahead(model, split, task.name)
+    else:
+        begun = model.tempered(task.name, change.keep)
     return learn(replace(begun, change=change), split, verbose)
 
 
