@@ -22,7 +22,8 @@ FOUND_OUT = ("data", "plugins")
 def changed_fields(experiment: Experiment) -> dict[str, Any]:
     """Every field and option that decides the numbers and is not the default of its method, data set and scenario."""
     usual = {field.name: field.default for field in fields(Experiment) if field.default is not MISSING}
-    usual |= {"task_inference": experiment.usual_inference()} | asdict(_usual_options(experiment))
+    usual |= {"task_inference": experiment.usual_inference(), "density_scores": experiment.usual_scores()}
+    usual |= asdict(_usual_options(experiment))
     own = {name: value for name, value in flat(experiment.as_json()).items() if name not in FOUND_OUT}
     changed = {name: value for name, value in own.items() if name in usual and value != usual[name]}
     return json.loads(json.dumps(changed))

@@ -66,6 +66,15 @@ def test_rows_that_are_not_learned_change_nothing_but_are_judged():
     assert (found[0][1][..., ::5] < found[1][1][..., ::5]).all()
 
 
+def test_rows_of_components_that_are_too_small_count_for_the_others():
+    x, learned = torch.cat([normal(30, 2), 100 + normal(2, 2)]), torch.ones(1, 1, 1, 32).double()
+    parts = torch.stack([torch.arange(32) < 30, torch.arange(32) >= 30]).double()[None, None]
+    made, _ = covariances.expectation_maximisation(
+        Products(x), parts, learned, lambda own: own.covariances + torch.eye(2)
+    )
+    assert made.counts.flatten().tolist() == pytest.approx([32, 0])
+
+
 def test_a_large_class_is_learned_from_all_rows_and_chosen_by_some(monkeypatch):
     monkeypatch.setattr(families, "MOST_CHOOSING", 60)
     x = torch.cat([normal(200, 3), 8 + normal(100, 3, seed=1)])[

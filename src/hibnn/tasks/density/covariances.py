@@ -152,8 +152,9 @@ def expectation_maximisation(
     share = learned[..., 0, :] / learned.sum(-1)
     for _ in range(ITERATIONS if parts.shape[-2] > 1 else 1):
         moments = x.moments(parts * learned)
-        few = (learned.sum(-1) - 1).clamp(max=2)  # so few rows are no component
+        few = (learned.sum(-1) - 1).clamp(max=2)  # so few rows are no component, and belong to the others
         counts = torch.where(moments.weights > few, moments.weights, 0.0)
+        counts = counts * (learned.sum(-1) / counts.sum(-1, keepdim=True).clamp(min=1e-300))
         made = Full(moments.means, factor(shrink(moments)), counts)
         distances = made.quadratic(x)
         joint = made.constants[..., None] - 0.5 * distances
