@@ -24,6 +24,7 @@ from hibnn.runs.experiment import Experiment
 from hibnn.runs.pruning import prune_run
 from hibnn.runs.readout import read_out
 from hibnn.runs.record import RunRecord
+from hibnn.runs.setting import described
 
 KEPT = (
     *("acc", "bwt", "fwt", "forgetting", "average_incremental_accuracy", "task_inference_accuracy", "within_task"),
@@ -82,7 +83,7 @@ def line_of(experiment: Experiment, run: RunRecord, regime: str, pruning: Prunin
 
 def content_of(experiment: Experiment) -> dict[str, Any]:
     """The experiment as plain values: every option, and the other fields where they are not the defaults."""
-    plain = json.loads(json.dumps(experiment.as_json()))
+    plain = described(json.loads(json.dumps(experiment.as_json())))
     usual = {field.name: field.default for field in fields(experiment)}
     shown = ("method", "dataset", "scenario", "seed", "options", "granularity", "evaluate_on")
     return {name: value for name, value in plain.items() if name in shown or (value != usual[name] and value != [])}
