@@ -2,6 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+# compiled modules are kept: tests start many processes, each of which would compile the package anew
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo picture test slow lint docs check bench reproduce clean
 

@@ -17,7 +17,7 @@ AUTHORS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("method", ["ibnn", "hibnn"])
+@pytest.mark.parametrize("method", ["ibnn", pytest.param("hibnn", marks=pytest.mark.slow)])
 def test_the_authors_variants_are_learners(method, tmp_path):
     options = AUTHORS | {"averaged_masks": 2, "likelihood_epochs": 5, "alpha": 5.0, "init_alpha": 5.0}
     check_learner(method, tmp_path, prediction_draws=5, **options)
