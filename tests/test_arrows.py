@@ -8,8 +8,8 @@ import hibnn
 
 ROOT = Path(hibnn.__file__).parent
 ORDER = (
-    "errors", "visible", "sizes", "neurons", "denormals", "streams", "progress", "checking", "registry", "files",
-    "distributions", "datasets", "nn", "benchmarks", "learners", "factorisation", "plugins", "tasks", "absent",
+    "errors", "visible", "sizes", "inferences", "neurons", "denormals", "streams", "progress", "checking", "registry",
+    "files", "distributions", "datasets", "nn", "benchmarks", "learners", "factorisation", "plugins", "tasks", "absent",
     "coverage", "continual", "evaluation", "runs", "sweeps", "estimators", "report", "reproduce", "cli",
 )  # fmt: skip
 DOORS = ("__init__.py", "__main__.py")

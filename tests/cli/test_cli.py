@@ -113,9 +113,9 @@ def process(words, **variables):
 
 @pytest.mark.parametrize("encoding", ["ascii", pytest.param("utf-8", marks=pytest.mark.slow)])
 def test_a_wrong_word_is_one_sentence_in_any_terminal(encoding):
-    ended = process(["inspect"], PYTHONIOENCODING=encoding)
+    ended = process(["predict", "x"], PYTHONIOENCODING=encoding)
     assert ended.returncode == 2
-    assert ended.stderr.startswith("hibnn: missing from hibnn inspect: ")
+    assert ended.stderr.startswith("hibnn: missing from hibnn predict: --model PATH, -o PATH, --out PATH; ")
     assert ended.stderr.count("\n") == 1
 
 

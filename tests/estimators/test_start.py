@@ -27,6 +27,11 @@ model = ContinualClassifier(epochs=1, truncation=2).fit(x, x[:, 0] > 0)
 model.predict(x)
 tell("torch._dynamo", "torch._inductor", "matplotlib", "sympy")
 """
+WORDS = """
+import sys
+from hibnn.cli.commands import fit, predict
+assert not {"torch", "sklearn", "scipy", "pandas", "pyarrow"} & set(sys.modules)
+"""
 INSPECT = """
 import sys
 from hibnn.cli.commands import inspect
@@ -52,6 +57,10 @@ def file(tmp_path):
 
 def test_estimators_are_imported_without_torch_and_fitted_without_its_compiler():
     assert run(FIT).stdout.splitlines() == ["[]", "[]"]
+
+
+def test_the_words_of_fit_and_predict_are_known_without_what_learns():
+    assert run(WORDS).returncode == 0
 
 
 def test_inspect_needs_neither_torch_nor_scikit_learn_and_says_what_a_loaded_model_says(file):

@@ -13,6 +13,7 @@ from hibnn.benchmarks.layout import layout_in
 from hibnn.checking import check_fields
 from hibnn.errors import UserError
 from hibnn.evaluation.evaluate import Granularity
+from hibnn.inferences import TaskInferenceName
 from hibnn.learners import find_method
 from hibnn.learners.options import MethodOptions
 from hibnn.learners.presets import new_options
@@ -22,7 +23,6 @@ from hibnn.registry import Plugin
 from hibnn.runs.protocol import EvaluationProtocol
 from hibnn.runs.setting import digest_of
 from hibnn.tasks.density.options import DensityOptions, Scores
-from hibnn.tasks.task_inference import TaskInferenceName
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,8 +5,9 @@ from typing import Literal
 
 from hibnn.benchmarks import EvaluateOn
 from hibnn.evaluation.evaluate import Score
+from hibnn.inferences import TaskInferenceName
 from hibnn.tasks.density.options import DensityOptions, Of, Scores
-from hibnn.tasks.task_inference import Mixing, TaskInferenceName
+from hibnn.tasks.task_inference import Mixing
 
 Heads = Literal["auto", "multi", "single"]
 TaskInferenceChoice = Literal["auto", TaskInferenceName]

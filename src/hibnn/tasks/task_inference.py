@@ -23,6 +23,7 @@ from torch import Tensor
 from hibnn.benchmarks.base import LazySplit, Split
 from hibnn.datasets import hold_out
 from hibnn.errors import UserError, unknown
+from hibnn.inferences import INFERENCES
 from hibnn.learners.base import GaussianPrediction, Learner, Measure, Prediction, Setting, State
 from hibnn.tasks.density.density import DensityOptions
 from hibnn.tasks.forgetting import Drawn, Fresh, draw_rows, drift_losses, scales_of
@@ -30,9 +31,7 @@ from hibnn.tasks.pooling import ALONE, NETWORK, Exponents, Pooling, log_odds, wi
 from hibnn.tasks.task_densities import TaskDensities
 from hibnn.tasks.temperature import Temperature
 
-TaskInferenceName = Literal["entropy", "mutual-information", "density"]
 Mixing = Literal["soft", "hard"]
-INFERENCES: tuple[str, ...] = get_args(TaskInferenceName)
 HELD_OUT = 0.05
 FEWEST_HELD_OUT = 50
 PREFIX = "inference."

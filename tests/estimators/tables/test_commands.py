@@ -14,6 +14,7 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
+from hibnn.cli import fitting
 from hibnn.cli.commands import fit, inspect, predict
 from hibnn.cli.main import main
 from hibnn.errors import UserError
@@ -245,16 +246,16 @@ def test_what_contradicts_the_model_is_refused(january, model, tmp_path):
 
 def test_a_second_fit_waits_for_the_first_and_learns_on_top_of_it(january, tmp_path, monkeypatch, capsys):
     path, february = tmp_path / "m.hibnn", write(tmp_path / "february.csv", seed=1)
-    monkeypatch.setattr(fit, "PATIENCE", 0.05)
+    monkeypatch.setattr(fitting, "PATIENCE", 0.05)
     second = threading.Thread(target=fit.main, args=([str(february), "--model", str(path), *QUICK],))
 
     def slow(*words):
         second.start()
         time.sleep(0.5)
-        monkeypatch.setattr(fit, "teach", teach)
+        monkeypatch.setattr(fitting, "teach", teach)
         return teach(*words)
 
-    monkeypatch.setattr(fit, "teach", slow)
+    monkeypatch.setattr(fitting, "teach", slow)
     fit.main([str(january), "--target", "churned", "--model", str(path), *QUICK])
     second.join()
     assert [task.experiences for task in load_model(path).model_.tasks] == [2]
@@ -263,7 +264,10 @@ def test_a_second_fit_waits_for_the_first_and_learns_on_top_of_it(january, tmp_p
 
 @pytest.mark.slow
 def test_the_lock_of_a_fit_that_was_killed_holds_nobody_up(january, tmp_path, capsys):
-    code = "from hibnn.cli.commands.fit import *; import os; model_lock(Path('m.hibnn')).__enter__(); os._exit(9)"
+    code = (
+        "import os, pathlib; from hibnn.cli.fitting import model_lock; "
+        "model_lock(pathlib.Path('m.hibnn')).__enter__(); os._exit(9)"
+    )
     assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path).returncode == 9
     fit.main([str(january), "--target", "churned", "--model", str(tmp_path / "m.hibnn"), *QUICK])
     assert "waiting" not in capsys.readouterr().err

@@ -9,6 +9,7 @@ import pytest
 from pyarrow import parquet
 from sklearn.metrics import r2_score
 
+from hibnn.cli import fitting
 from hibnn.cli.commands import fit, predict
 from hibnn.cli.main import main
 from hibnn.errors import UserError
@@ -159,12 +160,12 @@ def test_an_interruption_costs_the_file_in_progress_alone(known, tmp_path, monke
             raise KeyboardInterrupt
         return teach(model, file, *more)
 
-    monkeypatch.setattr(fit, "teach", killed_at_the_second)
+    monkeypatch.setattr(fitting, "teach", killed_at_the_second)
     command = [*files, "--model", str(known), "--quiet", "--epochs", "1", "--skip-learned"]
     with pytest.raises(KeyboardInterrupt):
         fit.main(command)
     assert [*load_model(known).notes_["learned"].values()] == ["known.csv", "1.csv"]
-    monkeypatch.setattr(fit, "teach", teach)
+    monkeypatch.setattr(fitting, "teach", teach)
     fit.main(command)
     assert [*load_model(known).notes_["learned"].values()] == ["known.csv", "1.csv", "2.csv"]
     assert load_model(known).model_.tasks[0].experiences == 3
