@@ -139,7 +139,7 @@ def test_a_number_leads_to_its_runs(visit, report):
     target = page.locator(link.get_attribute("href"))
     assert target.get_attribute("open") is None
     link.click()
-    assert target.get_attribute("open") is not None
+    page.wait_for_selector(f"{link.get_attribute('href')}[open]", state="attached")  # heard of after the click
     assert "--seeds 0 1 2 3" in target.inner_text()
 
 
