@@ -49,10 +49,19 @@ def test_of_a_run_that_is_recorded_twice_the_later_line_counts(tmp_path):
 
 
 def test_an_option_that_was_added_since_has_its_default():
-    line = line_with(0.9, method="ibnn")
+    line = line_with(0.9, method="ibnn", read_outs={"domain": 0.8, "class": 0.5})
     del line["experiment"]["options"]["size_tolerance"]
     line["digest"] = "of-that-time"
     assert list(current([Recorded(line)])) == [line_with(0.9, method="ibnn")["digest"]]
+
+
+def test_a_run_that_was_read_out_by_a_density_is_missing_and_keeps_its_own_result():
+    line = line_with(0.9, method="ibnn", read_outs={"domain": 0.8, "class": 0.5})
+    assert Recorded(line).numbers("class")["acc"] == 0.5
+    line["read_outs"][1]["task_inference"] = "density"
+    assert Recorded(line).numbers("task")["acc"] == 0.9
+    assert Recorded(line).numbers("class") is None
+    assert current([Recorded(line)]) == {}
 
 
 def test_a_record_of_what_no_longer_exists_is_left_out():

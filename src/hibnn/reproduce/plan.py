@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from hibnn.errors import UserError
 from hibnn.reproduce.catalogue import Entry, Piece
 from hibnn.reproduce.costs import Costs
+from hibnn.reproduce.recording import read_outs_of
 from hibnn.reproduce.records import Recorded
 from hibnn.runs.experiment import Experiment
 
@@ -28,14 +29,17 @@ class Standing:
 def current(records: Iterable[Recorded]) -> dict[str, Recorded]:
     """Records by the digest that their experiments have in this version.
 
-    An option that was added since has its default there; a record of what no longer exists is left out.
+    An option that was added since has its default there. A record of what no longer exists is left out, and so is one
+    without the read-outs that its run has: it has to be made again.
     """
     found: dict[str, Recorded] = {}
     for record in records:
         try:
-            found[Experiment.from_json(record.experiment).digest] = record
+            experiment = Experiment.from_json(record.experiment)
         except UserError:
             continue
+        if all(record.numbers(scenario) for scenario in read_outs_of(experiment)):
+            found[experiment.digest] = record
     return found
 
 

@@ -17,6 +17,7 @@ from hibnn.benchmarks import Scenario, find_benchmark
 from hibnn.evaluation.pruning import GRID
 from hibnn.evaluation.pruning.study import Study, as_json
 from hibnn.learners import find_method
+from hibnn.reproduce.records import READ_OUT_BY
 from hibnn.reproduce.structures import packed
 from hibnn.runs.changes import changed_fields
 from hibnn.runs.environment import source_commit
@@ -90,7 +91,7 @@ def content_of(experiment: Experiment) -> dict[str, Any]:
 
 
 def _read_out(folder: Path, scenario: Scenario) -> dict[str, Any]:
-    return _kept(read_out(folder, scenario, "task", mixing="hard") | {"mixing": "hard"})
+    return _kept(read_out(folder, scenario, "task", task_inference=READ_OUT_BY, mixing="hard") | {"mixing": "hard"})
 
 
 def _pruning(study: Study) -> dict[str, Any]:

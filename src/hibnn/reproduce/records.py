@@ -27,6 +27,9 @@ from hibnn.runs.status import Status
 if TYPE_CHECKING:
     import numpy as np
 
+READ_OUT_BY = "entropy"
+"""What chooses the head of a read-out, as in the paper; a density over inputs would do the work of the networks."""
+
 
 @dataclass(frozen=True)
 class Recorded:
@@ -84,7 +87,9 @@ class Recorded:
 
     @property
     def read_outs(self) -> list[dict[str, Any]]:
-        return self.line.get("read_outs", [])
+        """The same model in other scenarios, as the paper reads it; lines of some versions have them by a density."""
+        kept = self.line.get("read_outs", [])
+        return [numbers for numbers in kept if numbers.get("task_inference", READ_OUT_BY) == READ_OUT_BY]
 
     @property
     def cpu(self) -> dict[str, float]:
