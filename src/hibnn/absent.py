@@ -24,22 +24,29 @@ SHARE = 0.5
 
 
 def with_absent_classes(split: Split, inference: TaskInference, task: int, seed: int) -> Split:
-    """An experience of a known task, and drawn inputs of the task's other classes as far as they have densities."""
+    """An experience of a known task, and drawn inputs of the task's other classes as far as they have densities.
+
+    Densities ignore what moves on with time, such as a date in years. A class that is new has been seen with the dates
+    of this experience alone, which say nothing against it at earlier ones; so classes that are not new get drawn inputs
+    too, with the ignored columns about zero, near the first experience.
+    """
     drawn = inference.draw_rows(task) if task < len(inference.fresh) else None
     if drawn is None:
         return split
-    labels = drawn.labels.numpy()
+    labels, ignored = drawn.labels.numpy(), inference.densities.transform.ignored
     present, counts = np.unique(split.y, return_counts=True)
+    dated_and_new = ignored is not None and not np.isin(present, labels).all()
     wanted = math.ceil(SHARE * float(counts.mean()))
     order = np.random.default_rng(seed).permutation(len(labels))
-    chosen = [order[labels[order] == label][:wanted] for label in np.unique(labels) if label not in present]
-    if not chosen:
+    asked = [label for label in np.unique(labels) if dated_and_new or label not in present]
+    if not asked:
         return split
-    rows = np.concatenate(chosen)
-    inputs, ignored = drawn.x.numpy()[rows].astype(np.float32), inference.densities.transform.ignored
-    if ignored is not None:  # what densities do not know is as in this experience, or it would give the class away
+    rows = np.concatenate([order[labels[order] == label][:wanted] for label in asked])
+    inputs = drawn.x.numpy()[rows].astype(np.float32)
+    if ignored is not None:  # an absent class has the dates of this experience, or they would give it away
         like = np.random.default_rng(seed).integers(len(split), size=len(rows))
-        inputs = np.where(ignored.numpy(), split.x[like], inputs)
+        absent = ~np.isin(labels[rows], present)
+        inputs = np.where(ignored.numpy() & absent[:, None], split.x[like], inputs)
     x = np.concatenate([split.x, inputs])
     weights = None if split.weights is None else np.append(split.weights, np.ones(len(rows), np.float32))
     return Split(x, np.concatenate([split.y, labels[rows]]), weights)

@@ -1,5 +1,6 @@
 """Dates are understood in several formats and become linear and cyclic parts."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -134,6 +135,20 @@ def test_rows_drawn_for_absent_classes_have_dates_of_the_experience_that_lacks_t
     drawn = with_absent_classes(Split(x, np.zeros(len(x), np.int64)), inference, 0, seed=0)
     assert set(drawn.x[len(x) :, 0]) <= set(x[:, 0])
     assert len(drawn.x) > len(x)
+
+
+def test_beside_a_new_class_the_others_are_drawn_at_the_dates_of_the_first_experience():
+    model = ContinualClassifier(epochs=5, truncation=10, random_state=0, verbose=-1).fit(*month_of(1))
+    inference, moving = model.model_.inference, model.encoder_.moving
+    x = model.model_.inputs.apply(model.encoder_.transform(month_of(6)[0]))
+    known, new = np.arange(len(x)) % 2, np.arange(len(x)) % 3
+    assert len(with_absent_classes(Split(x, known), inference, 0, seed=0)) == len(x)
+    drawn = with_absent_classes(Split(x, new), inference, 0, seed=0)
+    assert set(drawn.y[len(x) :]) == {0, 1}
+    assert np.abs(drawn.x[len(x) :, moving].mean(0)).max() < 0.2 < np.abs(x[:, moving].mean(0)).min()
+    assert drawn.x[len(x) :, ~moving].std(0).min() > 0.1
+    inference.densities.transform = replace(inference.densities.transform, ignored=None)
+    assert len(with_absent_classes(Split(x, new), inference, 0, seed=0)) == len(x)
 
 
 def test_a_later_file_may_spell_its_dates_otherwise_if_they_can_be_read_in_one_way_only():
