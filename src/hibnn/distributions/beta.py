@@ -7,6 +7,8 @@ concentration below 1e-16 counts as 1e-16: log v then reaches down to -2e17 and 
 single precision. `hibnn.nn.layers.ibp` draws sticks and their children here and takes the divergence of the sticks.
 """
 
+from typing import NamedTuple
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -77,7 +79,9 @@ class _KlBeta(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, a, b, prior_a, prior_b):
-        parts, slopes = _terms(torch.stack((a, b)), torch.stack((prior_a, prior_b)))
+        prior = _with_sums(torch.stack((prior_a, prior_b)))
+        parts, slopes = _terms(_with_sums(torch.stack((a, b))), prior)
+        parts.add_(gammaln(prior))
         ctx.save_for_backward((slopes[:2] - slopes[2]).to(a))
         return (parts[0] + parts[1] - parts[2]).to(a)
 
@@ -93,7 +97,7 @@ class _TotalKlBeta(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, concentrations, prior):
-        total, slopes = total_kl_with_slopes(concentrations, prior)
+        total, slopes = total_kl_with_slopes(concentrations, reference(prior))
         ctx.save_for_backward(slopes)
         return total
 
@@ -103,19 +107,40 @@ class _TotalKlBeta(torch.autograd.Function):
         return ctx.saved_tensors[0] * gradient, None
 
 
+class Reference(NamedTuple):
+    """What the divergence needs of a prior: a, b and a + b of each unit, and the sum that is left of its log Gammas."""
+
+    values: Float[Tensor, "3 units"]
+    log_gamma: Float[Tensor, ""]
+
+
+def reference(prior: Float[Tensor, "2 units"]) -> Reference:
+    """A constant while the prior is; in double precision."""
+    values = _with_sums(prior)
+    return Reference(values, _signed_sum(gammaln(values)))
+
+
 def total_kl_with_slopes(
-    concentrations: Float[Tensor, "2 units"], prior: Float[Tensor, "2 units"]
+    concentrations: Float[Tensor, "2 units"], prior: Reference
 ) -> tuple[Float[Tensor, ""], Float[Tensor, "2 units"]]:
     """The summed divergence and its gradient, outside automatic differentiation; sums in double precision."""
-    parts, slopes = _terms(concentrations, prior)
-    total = parts[:2].sum() - parts[2].sum()
+    parts, slopes = _terms(_with_sums(concentrations), prior.values)
+    total = _signed_sum(parts).add_(prior.log_gamma)
     return total.to(concentrations), (slopes[:2] - slopes[2]).to(concentrations)
 
 
-def _terms(posterior: Float[Tensor, "2 ..."], prior: Float[Tensor, "2 ..."]) -> tuple[Tensor, Tensor]:
-    """D(x, p) of `kl_beta` for x = a, b and a + b, and dD / dx = (x - p) psi'(x), in double precision."""
-    pair = double(torch.stack((prior, posterior)))
-    reference, values = torch.cat((pair, pair.sum(1, keepdim=True)), 1)
-    excess = values - reference
-    log_gamma = gammaln(reference).sub_(gammaln(values))
-    return log_gamma.addcmul_(excess, digamma(values)), excess.mul_(polygamma(1, values))
+def _terms(values: Float[Tensor, "3 ..."], prior: Float[Tensor, "3 ..."]) -> tuple[Tensor, Tensor]:
+    """D(x, p) of `kl_beta` without log Gamma(p), and dD / dx = (x - p) psi'(x), for x = a, b and a + b."""
+    excess = values - prior
+    return torch.addcmul(gammaln(values).neg_(), excess, digamma(values)), excess.mul_(polygamma(1, values))
+
+
+def _with_sums(concentrations: Float[Tensor, "2 ..."]) -> Float[Tensor, "3 ..."]:
+    """a, b and a + b in double precision."""
+    pair = double(concentrations)
+    return torch.cat((pair, pair.sum(0, keepdim=True)))
+
+
+def _signed_sum(parts: Float[Tensor, "3 units"]) -> Float[Tensor, ""]:
+    """Over units, of the first two minus the third."""
+    return parts[:2].sum() - parts[2].sum()

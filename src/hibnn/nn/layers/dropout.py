@@ -45,7 +45,7 @@ def pruned_mean(layer: BayesianLinear) -> Float[Tensor, "inputs+1 outputs"]:
 
 
 def twice_total_kl_dropout(
-    mean: Tensor, log_variance: Tensor, _: Tensor, __: Tensor, variance: Tensor
+    mean: Tensor, log_variance: Tensor, *_: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """2 sum KL over the weights, dKL/dm = -2 f'(log alpha) / m and dKL/d log s^2 = f'(log alpha), outside the graph.
 
@@ -68,7 +68,7 @@ class _TotalKl(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, mean, log_variance):
-        twice, *slopes = twice_total_kl_dropout(mean, log_variance, mean, mean, mean)
+        twice, *slopes = twice_total_kl_dropout(mean, log_variance)
         ctx.save_for_backward(*slopes)
         return 0.5 * twice
 

@@ -11,8 +11,12 @@ Written out, the variance is stored once and the backward pass takes four produc
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
+
+FEW, MANY = 16, 8192
+"""Products with fewer outputs than the first, of inputs with at least as many numbers as the second, are transposed."""
 
 
 class Drawn(NamedTuple):
@@ -46,8 +50,8 @@ class LocalSample(torch.autograd.Function):
 def draw(x: Tensor, mean: Tensor, variance: Tensor, noise: Tensor) -> tuple[Tensor, Drawn]:
     """a, and what `pull_back` needs."""
     square = x * x
-    location = torch.addmm(mean[-1], x, mean[:-1])
-    twice_scale = torch.addmm(variance[-1], square, variance[:-1], beta=4, alpha=4).sqrt_()
+    location = _affine(x, mean, 1)
+    twice_scale = _affine(square, variance, 4).sqrt_()
     activations = torch.addcmul(location, twice_scale, noise, value=0.5)
     return activations, Drawn(x, square, mean, variance, twice_scale, noise)
 
@@ -60,12 +64,32 @@ def pull_back(gradient: Tensor, drawn: Drawn, asked: bool) -> tuple[Tensor | Non
         draws = tuple(range(gradient.ndim - 2))
         gradient, by_variance = gradient.sum(draws), by_variance.sum(draws)
     by_variance.div_(twice_scale)
-    to_mean, to_variance = torch.empty_like(mean), torch.empty_like(variance)
-    torch.mm(x.T, gradient, out=to_mean[:-1])
-    torch.sum(gradient, 0, out=to_mean[-1])
-    torch.mm(square.T, by_variance, out=to_variance[:-1])
-    torch.sum(by_variance, 0, out=to_variance[-1])
+    to_mean, to_variance = _to_weights(x, gradient), _to_weights(square, by_variance)
     to_x = None
     if asked:
         to_x = torch.addcmul(gradient @ mean[:-1].T, by_variance @ variance[:-1].T, x, value=2)
     return to_x, to_mean, to_variance
+
+
+def _affine(x: Tensor, weights: Tensor, factor: float) -> Tensor:
+    """factor (x W + b), b being the last row of the weights."""
+    if _is_narrow(x, weights):
+        return torch.addmm(weights[-1][:, None], weights[:-1].T, x.T, beta=factor, alpha=factor).T
+    return torch.addmm(weights[-1], x, weights[:-1], beta=factor, alpha=factor)
+
+
+def _to_weights(x: Tensor, gradient: Tensor) -> Float[Tensor, "inputs+1 outputs"]:
+    """From the gradient of x W + b to that of the weights."""
+    inputs, outputs = x.shape[1], gradient.shape[1]
+    result = gradient.new_empty((inputs + 1, outputs))
+    if _is_narrow(x, result):
+        result[:-1] = torch.mm(gradient.T, x).T
+    else:
+        torch.mm(x.T, gradient, out=result[:-1])
+    torch.sum(gradient, 0, out=result[-1])
+    return result
+
+
+def _is_narrow(x: Tensor, weights: Tensor) -> bool:
+    """Whether outputs are so few that libraries of linear algebra are several times faster the other way round."""
+    return weights.shape[1] < FEW and x.numel() >= MANY
