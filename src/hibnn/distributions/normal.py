@@ -74,16 +74,14 @@ def twice_total_kl_with_slopes(
     The variance, exp(log_variance), is the caller's, and so is the prior's precision. Twice the sum, because callers
     add several before they halve it.
     """
+    precision = prior_precision if held is None else prior_precision * held
     difference = mean - prior_mean
-    gaps = prior_log_variance - log_variance
+    mean_slope = difference.mul(precision)
     if held is None:
-        mean_slope = difference.mul(prior_precision)
-        variance_slope = torch.addcmul(mean.new_full((), -0.5), variance, prior_precision, value=0.5)
-        total = gaps.sum()
+        variance_slope = torch.addcmul(mean.new_full((), -0.5), variance, precision, value=0.5)
+        gaps = prior_log_variance - log_variance
     else:
-        precision = prior_precision * held
-        mean_slope = difference.mul(precision)
         variance_slope = precision.mul_(variance).sub_(held).mul_(0.5)
-        total = torch.dot(gaps.view(-1), held.view(-1))
-    total.add_(torch.dot(difference.view(-1), mean_slope.view(-1)))
-    return total.add_(variance_slope.sum(), alpha=2), mean_slope, variance_slope
+        gaps = (prior_log_variance - log_variance).mul_(held)
+    total = gaps.addcmul_(difference, mean_slope).add_(variance_slope, alpha=2).sum()
+    return total, mean_slope, variance_slope

@@ -14,14 +14,16 @@ from hibnn.learners.objective import Draws
 from hibnn.nn.layers import masks
 from hibnn.nn.layers.linear import WeightNoise
 from hibnn.nn.layers.masks import Relaxation
+from hibnn.nn.layout import Layout
 from hibnn.nn.likelihoods import Likelihood
 from hibnn.nn.networks.bayesian import BayesianMLP
 from hibnn.nn.networks.local import draw_network, pull_network_back
 
 
-def is_written_out(network: BayesianMLP, head: int, draws: Draws) -> bool:
+def is_written_out(network: BayesianMLP, draws: Draws) -> bool:
     """Whether the objective of this network and these draws has its gradient here."""
-    if network.weight_noise is WeightNoise.WEIGHTS or len(network.heads_of(head)) > 1:
+    several = network.layout is Layout.GROWING and len(network.heads) > 1
+    if network.weight_noise is WeightNoise.WEIGHTS or several:
         return False
     plain = draws.averaged_masks == 1 and draws.temperature == draws.prior_temperature
     return network.buffet is None or (plain and draws.relaxation is Relaxation.ODDS)
@@ -40,22 +42,23 @@ def elbo_with_gradients(
     kl_weight: float = 1.0,
 ) -> dict[str, float]:
     """The terms of `negative_elbo`, from the same draws; every parameter gets its gradient of their sum."""
-    scale, rows = kl_weight / examples, len(x) * draws.weights
+    scale, rows = kl_weight / examples, x.shape[0] * draws.weights
     drawn = None if network.buffet is None else network.buffet.draw(draws.stick_sets, generator)
     odds = () if drawn is None else drawn.odds
     every = [masks.draw(layer, rows, draws.temperature, generator) for layer in odds]
     z = [masks.first_rows(layer, rows) for layer in every]
     layers = [*network.hidden_layers(), *network.heads_of(head)]
-    outputs, kl, kept = draw_network(x, layers, z, network.noises(layers, x, draws.weights, generator))
+    outputs, twice, kept = draw_network(x, layers, z, network.noises(layers, x, draws.weights, generator))
     nll, gradient = likelihood.nll_with_gradient(outputs, y)
     _, to_weights, to_masks = pull_network_back(gradient, scale, kept, z)
     for layer, (to_mean, to_log_variance) in zip(layers, to_weights, strict=True):
         layer.mean.grad, layer.log_variance.grad = to_mean, to_log_variance
-    if drawn is None or network.buffet is None:
-        values = torch.stack((nll, kl)).tolist()
-        return {"nll": values[0], "kl_weights": scale * values[1]}
-    to_odds = [masks.pull_back(own, layer, draws.temperature) for own, layer in zip(to_masks, every, strict=True)]
-    for sticks, to_raw in zip(network.buffet.each(), drawn.pull_back(to_odds, scale), strict=True):
-        sticks.raw.grad = to_raw
-    values = torch.stack((nll, kl, drawn.kl)).tolist()
-    return {"nll": values[0], "kl_weights": scale * values[1], "kl_sticks": scale * values[2]}
+    sticks = list[Tensor]()
+    if drawn is not None and network.buffet is not None:
+        sticks = [drawn.kl]
+        to_odds = [masks.pull_back(own, layer, draws.temperature) for own, layer in zip(to_masks, every, strict=True)]
+        for own, to_raw in zip(network.buffet.each(), drawn.pull_back(to_odds, scale), strict=True):
+            own.raw.grad = to_raw
+    first, *rest = torch.stack([nll, *sticks, *twice]).tolist()  # one transfer, where they are on a device
+    terms = {"nll": first, "kl_weights": scale * sum(rest[len(sticks) :]) / 2}
+    return terms | {"kl_sticks": scale * kl for kl in rest[: len(sticks)]}

@@ -208,7 +208,7 @@ class SequentialBayes(NetworkLearner):
             generator,
             kl_weight,
         )
-        if self.objective is negative_elbo and is_written_out(self.bayesian, self.task, self.draws):
+        if self.objective is negative_elbo and is_written_out(self.bayesian, self.draws):
             return elbo_with_gradients(*given)
         terms = self.objective(*given)
         reduce(torch.add, terms.values()).backward()

@@ -16,6 +16,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+aten = torch.ops.aten
+NONE, IGNORED = 0, -100
+"""How torch writes that losses are not reduced, and a label that does not count."""
 LIMIT = 3.0
 """Of the logarithm by which noise may differ between inputs, up or down."""
 
@@ -30,7 +33,7 @@ class Likelihood(Protocol):
     def nll_with_gradient(
         self, outputs: Tensor, targets: Tensor, weights: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """`nll` of targets with these weights, outside the graph, and its gradient in the outputs.
+        """`nll` of targets with these weights, and its gradient in the outputs; called with gradients off.
 
         The likelihood's own parameters get their gradient on the way.
         """
@@ -129,7 +132,6 @@ class VaryingGaussian(nn.Module):
     def nll(self, outputs: Tensor, targets: Tensor) -> Tensor:
         return self.losses(outputs, _repeat(targets, len(outputs))).mean()
 
-    @torch.no_grad()
     def nll_with_gradient(
         self, outputs: Tensor, targets: Tensor, weights: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
@@ -184,17 +186,18 @@ class Weighted:
         return self.weights * self.likelihood.log_density(outputs, targets)
 
 
-@torch.no_grad()
 def cross_entropy_with_gradient(
     logits: Float[Tensor, "rows classes"], labels: Tensor, weights: Float[Tensor, " rows"] | None = None
 ) -> tuple[Float[Tensor, ""], Float[Tensor, "rows classes"]]:
-    """The mean of w (log sum exp(f) - f_y) and its gradient, w (softmax(f) - one-hot(y)) / rows."""
-    labels, logs = labels[:, None], logits.log_softmax(1)
-    chosen = logs.gather(1, labels)
-    gradient = logs.exp_().scatter_add_(1, labels, logs.new_full((), -1.0).expand(labels.shape)).div_(len(logits))
-    if weights is not None:
-        chosen, gradient = chosen * weights[:, None], gradient.mul_(weights[:, None])
-    return -chosen.mean(), gradient
+    """The mean of w (log sum exp(f) - f_y) and its gradient, w (softmax(f) - one-hot(y)) / rows, with gradients off.
+
+    In the operations of torch's own backward pass, which are faster than gathering and scattering.
+    """
+    logs, rows = logits.log_softmax(1), logits.shape[0]
+    losses, count = aten.nll_loss_forward(logs, labels, None, NONE, IGNORED)
+    share = logits.new_full((rows,), 1 / rows) if weights is None else weights / rows
+    by_logs = aten.nll_loss_backward(share, logs, labels, None, NONE, IGNORED, count)
+    return torch.dot(losses, share), aten._log_softmax_backward_data(by_logs, logs, 1, logs.dtype)
 
 
 @torch.enable_grad()

@@ -6,27 +6,29 @@
 
 Written out, the variance is stored once and the backward pass takes four products of matrices. Layers
 (`hibnn.nn.layers.linear`) are drawn by `LocalSample`; training steps draw whole networks (`hibnn.nn.networks.local`).
+The last row of m and v are biases. Where x ends with a column of ones (`with_ones`), they need no operations of their
+own, which is what small networks spend their time with.
 """
 
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
+from torch.nn.functional import pad
 
 FEW, MANY = 16, 8192
 """Products with fewer outputs than the first, of inputs with at least as many numbers as the second, are transposed."""
 
 
 class Drawn(NamedTuple):
-    """What the backward pass needs of a draw: x, x^2, m, v, 2 s and the noise."""
+    """What the backward pass needs of a draw: x, x^2, m, v, s and the noise."""
 
     x: Tensor
     square: Tensor
     mean: Tensor
     variance: Tensor
-    twice_scale: Tensor
+    scale: Tensor
     noise: Tensor
 
 
@@ -50,44 +52,55 @@ class LocalSample(torch.autograd.Function):
 def draw(x: Tensor, mean: Tensor, variance: Tensor, noise: Tensor) -> tuple[Tensor, Drawn]:
     """a, and what `pull_back` needs."""
     square = x * x
-    location = _affine(x, mean, 1)
-    twice_scale = _affine(square, variance, 4).sqrt_()
-    activations = torch.addcmul(location, twice_scale, noise, value=0.5)
-    return activations, Drawn(x, square, mean, variance, twice_scale, noise)
+    scale = _affine(square, variance).sqrt_()
+    return torch.addcmul(_affine(x, mean), scale, noise), Drawn(x, square, mean, variance, scale, noise)
 
 
 def pull_back(gradient: Tensor, drawn: Drawn, asked: bool) -> tuple[Tensor | None, Tensor, Tensor]:
-    """From the gradient of a to those of x (where it is `asked` for), m and v."""
-    x, square, mean, variance, twice_scale, noise = drawn
-    by_variance = gradient * noise
+    """From the gradient of a to those of x (where it is `asked` for, without a column of ones), m and v."""
+    x, square, mean, variance, scale, noise = drawn
+    by_scale = gradient * noise
     if gradient.ndim > 2:  # draws share location and scale, so their gradients are summed before the products
         draws = tuple(range(gradient.ndim - 2))
-        gradient, by_variance = gradient.sum(draws), by_variance.sum(draws)
-    by_variance.div_(twice_scale)
-    to_mean, to_variance = _to_weights(x, gradient), _to_weights(square, by_variance)
+        gradient, by_scale = gradient.sum(draws), by_scale.sum(draws)
+    by_scale.div_(scale)
+    to_mean, to_variance = _to_weights(x, gradient, mean, 1), _to_weights(square, by_scale, variance, 0.5)
     to_x = None
     if asked:
-        to_x = torch.addcmul(gradient @ mean[:-1].T, by_variance @ variance[:-1].T, x, value=2)
+        inputs = mean.shape[0] - 1
+        mean, variance, x = mean[:inputs], variance[:inputs], x[:, :inputs]
+        to_x = torch.addcmul(torch.mm(gradient, mean.T), torch.mm(by_scale, variance.T), x)
     return to_x, to_mean, to_variance
 
 
-def _affine(x: Tensor, weights: Tensor, factor: float) -> Tensor:
-    """factor (x W + b), b being the last row of the weights."""
-    if _is_narrow(x, weights):
-        return torch.addmm(weights[-1][:, None], weights[:-1].T, x.T, beta=factor, alpha=factor).T
-    return torch.addmm(weights[-1], x, weights[:-1], beta=factor, alpha=factor)
+def with_ones(x: Tensor) -> Tensor:
+    """x with a column of ones behind it, where that takes less time than it saves."""
+    return pad(x, (0, 1), value=1.0) if x.numel() < MANY else x
 
 
-def _to_weights(x: Tensor, gradient: Tensor) -> Float[Tensor, "inputs+1 outputs"]:
-    """From the gradient of x W + b to that of the weights."""
-    inputs, outputs = x.shape[1], gradient.shape[1]
-    result = gradient.new_empty((inputs + 1, outputs))
-    if _is_narrow(x, result):
-        result[:-1] = torch.mm(gradient.T, x).T
+def _affine(x: Tensor, weights: Tensor) -> Tensor:
+    """x W + b, b being the last row of the weights."""
+    narrow = _is_narrow(x, weights)
+    if x.shape[1] == weights.shape[0]:
+        return torch.mm(weights.T, x.T).T if narrow else torch.mm(x, weights)
+    if narrow:
+        return torch.addmm(weights[-1][:, None], weights[:-1].T, x.T).T
+    return torch.addmm(weights[-1], x, weights[:-1])
+
+
+def _to_weights(x: Tensor, gradient: Tensor, weights: Tensor, factor: float) -> Tensor:
+    """From the gradient of factor (x W + b) to that of the weights, whose values are not used."""
+    narrow = _is_narrow(x, weights)
+    if x.shape[1] == weights.shape[0] and not narrow:
+        return torch.addmm(weights, x.T, gradient, beta=0, alpha=factor)
+    result, inputs = torch.empty_like(weights), x.shape[1]
+    if narrow:
+        result[:inputs] = torch.mm(gradient.T, x).T
     else:
-        torch.mm(x.T, gradient, out=result[:-1])
-    torch.sum(gradient, 0, out=result[-1])
-    return result
+        torch.mm(x.T, gradient, out=result[:inputs])
+    if inputs < weights.shape[0]:
+        torch.sum(gradient, 0, out=result[-1])
+    return result if factor == 1 else result.mul_(factor)
 
 
 def _is_narrow(x: Tensor, weights: Tensor) -> bool:

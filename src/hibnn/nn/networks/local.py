@@ -19,7 +19,7 @@ from torch.autograd.function import once_differentiable
 
 from hibnn.distributions.normal import twice_total_kl_with_slopes
 from hibnn.nn.layers.linear import BayesianLinear
-from hibnn.nn.layers.local import Drawn, draw, pull_back
+from hibnn.nn.layers.local import Drawn, draw, pull_back, with_ones
 
 Divergence = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]
 """Twice the sum over a layer and its slopes, as `twice_total_kl_with_slopes` has them."""
@@ -58,21 +58,24 @@ def draw_network(
     masks: Sequence[Tensor],
     noises: Sequence[Tensor],
     divergence: Divergence = twice_total_kl_with_slopes,
-) -> tuple[Tensor, Tensor, list[DrawnLayer]]:
-    """What `sample_with_kl` returns, outside the graph, and what `pull_network_back` needs."""
+) -> tuple[Tensor, list[Tensor], list[DrawnLayer]]:
+    """Outputs of the last layer, twice the divergence of each, and what `pull_network_back` needs.
+
+    Called with gradients off, by `sample_with_kl` and by steps that do without a graph.
+    """
     kept, twice = list[DrawnLayer](), list[Tensor]()
     for number, (layer, noise) in enumerate(zip(layers, noises, strict=True)):
-        mean, log_variance, *prior = (tensor.detach() for tensor in layer.tensors())
+        mean, log_variance, *prior = layer.tensors()
         variance = log_variance.exp()
         twice_kl, *slopes = divergence(mean, log_variance, *prior, layer.prior_precision(), variance)
         twice.append(twice_kl)
-        activations, drawn = draw(x, mean, variance, noise)
+        activations, drawn = draw(with_ones(x), mean, variance, noise)
         x = activations.flatten(0, -2) if activations.ndim > 2 else activations
         activated = x.relu_() if number < len(layers) - 1 else None
         kept.append(DrawnLayer(drawn, *slopes, activated))
         if masks and activated is not None:
             x = masked(activated, masks[number])
-    return x, 0.5 * reduce(torch.add, twice), kept
+    return x, twice, kept
 
 
 def pull_network_back(
@@ -102,8 +105,8 @@ class _Sample(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, layers, divergence, noises, *tensors):
         ctx.masks = tensors[2 * len(layers) :]
-        outputs, kl, ctx.layers = draw_network(x, layers, ctx.masks, noises, divergence)
-        return outputs, kl
+        outputs, twice, ctx.layers = draw_network(x, layers, ctx.masks, noises, divergence)
+        return outputs, 0.5 * reduce(torch.add, twice)
 
     @staticmethod
     @once_differentiable
