@@ -7,6 +7,7 @@ concentration below 1e-16 counts as 1e-16: log v then reaches down to -2e17 and 
 single precision. `hibnn.nn.layers.ibp` draws sticks and their children here and takes the divergence of the sticks.
 """
 
+from functools import cache
 from typing import NamedTuple
 
 import torch
@@ -79,8 +80,9 @@ class _KlBeta(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, a, b, prior_a, prior_b):
-        prior = _with_sums(torch.stack((prior_a, prior_b)))
-        parts, slopes = _terms(_with_sums(torch.stack((a, b))), prior)
+        pairs = double(torch.stack((a, b, prior_a, prior_b))).unflatten(0, (2, 2))
+        values, prior = torch.cat((pairs, pairs.sum(1, keepdim=True)), 1)
+        parts, slopes = _terms(values, prior)
         parts.add_(gammaln(prior))
         ctx.save_for_backward((slopes[:2] - slopes[2]).to(a))
         return (parts[0] + parts[1] - parts[2]).to(a)
@@ -108,7 +110,7 @@ class _TotalKlBeta(torch.autograd.Function):
 
 
 class Reference(NamedTuple):
-    """What the divergence needs of a prior: a, b and a + b of each unit, and the sum that is left of its log Gammas."""
+    """What the divergence needs of a prior: a, b and a + b of each unit, and what its log Gammas add to the sum."""
 
     values: Float[Tensor, "3 units"]
     log_gamma: Float[Tensor, ""]
@@ -116,31 +118,32 @@ class Reference(NamedTuple):
 
 def reference(prior: Float[Tensor, "2 units"]) -> Reference:
     """A constant while the prior is; in double precision."""
-    values = _with_sums(prior)
-    return Reference(values, _signed_sum(gammaln(values)))
+    pair = double(prior)
+    add, _, signs = _sums(pair.device)
+    values = torch.mm(add, pair)
+    return Reference(values, (gammaln(values) * signs).sum())
 
 
 def total_kl_with_slopes(
     concentrations: Float[Tensor, "2 units"], prior: Reference
 ) -> tuple[Float[Tensor, ""], Float[Tensor, "2 units"]]:
     """The summed divergence and its gradient, outside automatic differentiation; sums in double precision."""
-    parts, slopes = _terms(_with_sums(concentrations), prior.values)
-    total = _signed_sum(parts).add_(prior.log_gamma)
-    return total.to(concentrations), (slopes[:2] - slopes[2]).to(concentrations)
+    pair = double(concentrations)
+    add, to_pair, signs = _sums(pair.device)
+    parts, slopes = _terms(torch.mm(add, pair), prior.values)
+    total = parts.mul_(signs).sum().add_(prior.log_gamma)
+    return total.to(concentrations), torch.mm(to_pair, slopes).to(concentrations)
+
+
+@cache
+def _sums(device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+    """From (a, b) to (a, b, a + b); back from the slopes D' of these to those of the divergence; and the signs of D."""
+    add = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], dtype=torch.float64, device=device)
+    signs = torch.tensor([[1.0], [1.0], [-1.0]], dtype=torch.float64, device=device)
+    return add, (add * signs).T.contiguous(), signs
 
 
 def _terms(values: Float[Tensor, "3 ..."], prior: Float[Tensor, "3 ..."]) -> tuple[Tensor, Tensor]:
     """D(x, p) of `kl_beta` without log Gamma(p), and dD / dx = (x - p) psi'(x), for x = a, b and a + b."""
     excess = values - prior
-    return torch.addcmul(gammaln(values).neg_(), excess, digamma(values)), excess.mul_(polygamma(1, values))
-
-
-def _with_sums(concentrations: Float[Tensor, "2 ..."]) -> Float[Tensor, "3 ..."]:
-    """a, b and a + b in double precision."""
-    pair = double(concentrations)
-    return torch.cat((pair, pair.sum(0, keepdim=True)))
-
-
-def _signed_sum(parts: Float[Tensor, "3 units"]) -> Float[Tensor, ""]:
-    """Over units, of the first two minus the third."""
-    return parts[:2].sum() - parts[2].sum()
+    return digamma(values).mul_(excess).sub_(gammaln(values)), excess.mul_(polygamma(1, values))

@@ -56,11 +56,10 @@ def draw(
     sets, share, units = _shape(location, rows)
     half = -(-share // 2)
     noise = logistic((sets, half, units), generator, dtype=location.dtype, device=location.device)
-    z = location.new_empty((sets, share, units))
     scaled = (location / temperature)[:, None]
-    torch.add(scaled, noise, alpha=1 / temperature, out=z[:, :half])
-    torch.add(scaled, noise[:, : share - half], alpha=-1 / temperature, out=z[:, half:])
-    return z.sigmoid_()
+    first = torch.add(scaled, noise, alpha=1 / temperature)
+    mirrored = torch.add(scaled, noise[:, : share - half], alpha=-1 / temperature)
+    return torch.cat((first, mirrored), 1).sigmoid_()
 
 
 def pull_back(

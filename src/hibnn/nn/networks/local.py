@@ -126,7 +126,7 @@ def masked(x: Tensor, mask: Tensor) -> Tensor:
 def _pull_mask_back(gradient: Tensor, activated: Tensor, mask: Tensor) -> Tensor:
     """The gradient of a mask; that of what is masked replaces `gradient`."""
     on = gradient.shape[1] - mask.shape[1]
-    masked = gradient[:, on:]
-    to_mask = masked * activated[:, on:]
-    masked.mul_(mask)
+    switched = gradient[:, on:] if on else gradient
+    to_mask = switched * (activated[:, on:] if on else activated)
+    switched.mul_(mask)
     return to_mask
