@@ -53,12 +53,12 @@ def elbo_with_gradients(
     _, to_weights, to_masks = pull_network_back(gradient, scale, kept, z)
     for layer, (to_mean, to_log_variance) in zip(layers, to_weights, strict=True):
         layer.mean.grad, layer.log_variance.grad = to_mean, to_log_variance
-    sticks = list[Tensor]()
+    sums = [nll, *twice]
     if drawn is not None and network.buffet is not None:
-        sticks = [drawn.kl]
         to_odds = [masks.pull_back(own, layer, draws.temperature) for own, layer in zip(to_masks, every, strict=True)]
-        for own, to_raw in zip(network.buffet.each(), drawn.pull_back(to_odds, scale), strict=True):
-            own.raw.grad = to_raw
-    first, *rest = torch.stack([nll, *sticks, *twice]).tolist()  # one transfer, where they are on a device
-    terms = {"nll": first, "kl_weights": scale * sum(rest[len(sticks) :]) / 2}
-    return terms | {"kl_sticks": scale * kl for kl in rest[: len(sticks)]}
+        for sticks, to_raw in zip(network.buffet.each(), drawn.pull_back(to_odds, scale), strict=True):
+            sticks.raw.grad = to_raw
+        sums.append(drawn.kl)
+    values = torch.stack(sums).tolist()  # one transfer, where they are on a device
+    terms = {"nll": values[0], "kl_weights": scale * sum(values[1 : 1 + len(twice)]) / 2}
+    return terms if drawn is None else terms | {"kl_sticks": scale * values[-1]}

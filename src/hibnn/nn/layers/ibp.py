@@ -217,8 +217,12 @@ class HIBPMask(NeuronMask):
     def wide(self, gradients: Sequence[Tensor]) -> Float[Tensor, "layers sets units"]:
         """The gradients of all children, zero for those that no neuron took."""
         units = self.each()[0].raw.shape[1]
-        return torch.stack([pad(layer, (0, units - width)) if width < units else layer
-                            for layer, width in zip(gradients, self.widths, strict=True)])
+        return torch.stack(
+            [
+                pad(layer, (0, units - width)) if width < units else layer
+                for layer, width in zip(gradients, self.widths, strict=True)
+            ]
+        )
 
     def expected_pi(self, sticks: Sequence[StickValues] | None = None) -> list[Tensor]:
         (shared,) = sticks or self.values()

@@ -84,7 +84,8 @@ class _Relax(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx, gradient):  # pyright: ignore[reportIncompatibleMethodOverride]
-        return pull_back(gradient.contiguous(), *ctx.saved_tensors, ctx.temperature), None, None, None
+        (z,) = ctx.saved_tensors
+        return pull_back(gradient.contiguous(), z, ctx.temperature), None, None, None
 
 
 def hard(location: Float[Tensor, "sets units"], rows: int, generator: torch.Generator) -> Float[Tensor, "rows units"]:

@@ -65,14 +65,16 @@ def draw_network(
     """
     kept, twice = list[DrawnLayer](), list[Tensor]()
     for number, (layer, noise) in enumerate(zip(layers, noises, strict=True)):
-        mean, log_variance, *prior = layer.tensors()
-        variance = log_variance.exp()
-        twice_kl, *slopes = divergence(mean, log_variance, *prior, layer.prior_precision(), variance)
+        mean, log_variance, prior_mean, prior_log_variance = layer.tensors()
+        precision, variance = layer.prior_precision(), log_variance.exp()
+        twice_kl, mean_slope, variance_slope = divergence(
+            mean, log_variance, prior_mean, prior_log_variance, precision, variance
+        )
         twice.append(twice_kl)
         activations, drawn = draw(with_ones(x), mean, variance, noise)
         x = activations.flatten(0, -2) if activations.ndim > 2 else activations
         activated = x.relu_() if number < len(layers) - 1 else None
-        kept.append(DrawnLayer(drawn, *slopes, activated))
+        kept.append(DrawnLayer(drawn, mean_slope, variance_slope, activated))
         if masks and activated is not None:
             x = masked(activated, masks[number])
     return x, twice, kept
