@@ -18,7 +18,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
 FEW, MANY = 16, 8192
-"""Products with fewer outputs than the first, of inputs with at least as many numbers as the second, are transposed."""
+"""Fewer outputs make a product narrow, more numbers an input large: no column is added to it."""
 
 
 class Drawn(NamedTuple):
@@ -59,17 +59,17 @@ def draw(x: Tensor, mean: Tensor, variance: Tensor, noise: Tensor) -> tuple[Tens
 def pull_back(gradient: Tensor, drawn: Drawn, asked: bool) -> tuple[Tensor | None, Tensor, Tensor]:
     """From the gradient of a to those of x (where it is `asked` for, without a column of ones), m and v."""
     x, square, mean, variance, scale, noise = drawn
-    by_scale = gradient * noise
+    by_variance = gradient * noise
     if gradient.ndim > 2:  # draws share location and scale, so their gradients are summed before the products
         draws = tuple(range(gradient.ndim - 2))
-        gradient, by_scale = gradient.sum(draws), by_scale.sum(draws)
-    by_scale.div_(scale)
-    to_mean, to_variance = _to_weights(x, gradient, mean, 1), _to_weights(square, by_scale, variance, 0.5)
+        gradient, by_variance = gradient.sum(draws), by_variance.sum(draws)
+    by_variance.div_(scale).mul_(0.5)
+    to_mean, to_variance = _to_weights(x, gradient, mean), _to_weights(square, by_variance, variance)
     to_x = None
     if asked:
         inputs = mean.shape[0] - 1
         mean, variance, x = mean[:inputs], variance[:inputs], x[:, :inputs]
-        to_x = torch.addcmul(torch.mm(gradient, mean.T), torch.mm(by_scale, variance.T), x)
+        to_x = torch.addcmul(torch.mm(gradient, mean.T), torch.mm(by_variance, variance.T), x, value=2)
     return to_x, to_mean, to_variance
 
 
@@ -80,27 +80,24 @@ def with_ones(x: Tensor) -> Tensor:
 
 def _affine(x: Tensor, weights: Tensor) -> Tensor:
     """x W + b, b being the last row of the weights."""
-    narrow = _is_narrow(x, weights)
     if x.shape[1] == weights.shape[0]:
-        return torch.mm(weights.T, x.T).T if narrow else torch.mm(x, weights)
-    if narrow:
+        return torch.mm(x, weights)
+    if _is_narrow(x, weights):
         return torch.addmm(weights[-1][:, None], weights[:-1].T, x.T).T
     return torch.addmm(weights[-1], x, weights[:-1])
 
 
-def _to_weights(x: Tensor, gradient: Tensor, weights: Tensor, factor: float) -> Tensor:
-    """From the gradient of factor (x W + b) to that of the weights, whose values are not used."""
-    narrow = _is_narrow(x, weights)
-    if x.shape[1] == weights.shape[0] and not narrow:
-        return torch.addmm(weights, x.T, gradient, beta=0, alpha=factor)
-    result, inputs = torch.empty_like(weights), x.shape[1]
-    if narrow:
-        result[:inputs] = torch.mm(gradient.T, x).T
+def _to_weights(x: Tensor, gradient: Tensor, weights: Tensor) -> Tensor:
+    """From the gradient of x W + b to that of the weights, whose values are not used."""
+    if x.shape[1] == weights.shape[0]:
+        return torch.mm(x.T, gradient)
+    result = torch.empty_like(weights)
+    if _is_narrow(x, weights):
+        result[:-1] = torch.mm(gradient.T, x).T
     else:
-        torch.mm(x.T, gradient, out=result[:inputs])
-    if inputs < weights.shape[0]:
-        torch.sum(gradient, 0, out=result[-1])
-    return result if factor == 1 else result.mul_(factor)
+        torch.mm(x.T, gradient, out=result[:-1])
+    torch.sum(gradient, 0, out=result[-1])
+    return result
 
 
 def _is_narrow(x: Tensor, weights: Tensor) -> bool:
