@@ -7,6 +7,9 @@ concentration below 1e-16 counts as 1e-16: log v then reaches down to -2e17 and 
 single precision. `hibnn.nn.layers.ibp` draws sticks and their children here and takes the divergence of the sticks.
 """
 
+from functools import cache
+from typing import NamedTuple
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -77,7 +80,10 @@ class _KlBeta(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, a, b, prior_a, prior_b):
-        parts, slopes = _terms(torch.stack((a, b)), torch.stack((prior_a, prior_b)))
+        pairs = double(torch.stack((a, b, prior_a, prior_b))).unflatten(0, (2, 2))
+        values, prior = torch.cat((pairs, pairs.sum(1, keepdim=True)), 1)
+        parts, slopes = _terms(values, prior)
+        parts.add_(gammaln(prior))
         ctx.save_for_backward((slopes[:2] - slopes[2]).to(a))
         return (parts[0] + parts[1] - parts[2]).to(a)
 
@@ -93,7 +99,7 @@ class _TotalKlBeta(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, concentrations, prior):
-        total, slopes = total_kl_with_slopes(concentrations, prior)
+        total, slopes = total_kl_with_slopes(concentrations, reference(prior))
         ctx.save_for_backward(slopes)
         return total
 
@@ -103,19 +109,41 @@ class _TotalKlBeta(torch.autograd.Function):
         return ctx.saved_tensors[0] * gradient, None
 
 
+class Reference(NamedTuple):
+    """What the divergence needs of a prior: a, b and a + b of each unit, and what its log Gammas add to the sum."""
+
+    values: Float[Tensor, "3 units"]
+    log_gamma: Float[Tensor, ""]
+
+
+def reference(prior: Float[Tensor, "2 units"]) -> Reference:
+    """A constant while the prior is; in double precision."""
+    pair = double(prior)
+    add, _, signs = _sums(pair.device)
+    values = torch.mm(add, pair)
+    return Reference(values, (gammaln(values) * signs).sum())
+
+
 def total_kl_with_slopes(
-    concentrations: Float[Tensor, "2 units"], prior: Float[Tensor, "2 units"]
+    concentrations: Float[Tensor, "2 units"], prior: Reference
 ) -> tuple[Float[Tensor, ""], Float[Tensor, "2 units"]]:
     """The summed divergence and its gradient, outside automatic differentiation; sums in double precision."""
-    parts, slopes = _terms(concentrations, prior)
-    total = parts[:2].sum() - parts[2].sum()
-    return total.to(concentrations), (slopes[:2] - slopes[2]).to(concentrations)
+    pair = double(concentrations)
+    add, to_pair, signs = _sums(pair.device)
+    parts, slopes = _terms(torch.mm(add, pair), prior.values)
+    total = parts.mul_(signs).sum().add_(prior.log_gamma)
+    return total.to(concentrations), torch.mm(to_pair, slopes).to(concentrations)
 
 
-def _terms(posterior: Float[Tensor, "2 ..."], prior: Float[Tensor, "2 ..."]) -> tuple[Tensor, Tensor]:
-    """D(x, p) of `kl_beta` for x = a, b and a + b, and dD / dx = (x - p) psi'(x), in double precision."""
-    pair = double(torch.stack((prior, posterior)))
-    reference, values = torch.cat((pair, pair.sum(1, keepdim=True)), 1)
-    excess = values - reference
-    log_gamma = gammaln(reference).sub_(gammaln(values))
-    return log_gamma.addcmul_(excess, digamma(values)), excess.mul_(polygamma(1, values))
+@cache
+def _sums(device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+    """From (a, b) to (a, b, a + b); back from the slopes D' of these to those of the divergence; and the signs of D."""
+    add = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], dtype=torch.float64, device=device)
+    signs = torch.tensor([[1.0], [1.0], [-1.0]], dtype=torch.float64, device=device)
+    return add, (add * signs).T.contiguous(), signs
+
+
+def _terms(values: Float[Tensor, "3 ..."], prior: Float[Tensor, "3 ..."]) -> tuple[Tensor, Tensor]:
+    """D(x, p) of `kl_beta` without log Gamma(p), and dD / dx = (x - p) psi'(x), for x = a, b and a + b."""
+    excess = values - prior
+    return digamma(values).mul_(excess).sub_(gammaln(values)), excess.mul_(polygamma(1, values))

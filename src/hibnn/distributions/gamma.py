@@ -42,8 +42,14 @@ def sample_log_gamma(
     second value.
     """
     concentration = concentration.detach().clamp(min=SMALLEST_CONCENTRATION)
+    return draw_log_gamma(concentration, (*draws, *concentration.shape), generator)
+
+
+def draw_log_gamma(
+    concentration: Tensor, shape: tuple[int, ...], generator: torch.Generator | None
+) -> tuple[Tensor, Tensor]:
+    """What `sample_log_gamma` returns, of any shape to which concentrations (not below the floor) broadcast."""
     options = {"dtype": concentration.dtype, "device": concentration.device}
-    shape = (*draws, *concentration.shape)
     noise = torch.randn(shape, generator=generator, **options)
     reciprocal = concentration.reciprocal()
     lift = open_uniform(shape, generator, **options).log_().mul_(reciprocal)

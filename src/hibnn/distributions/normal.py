@@ -41,8 +41,10 @@ class _TotalKl(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, mean, log_variance, prior_mean, prior_log_variance, held):
-        variance = log_variance.exp()
-        twice, *slopes = twice_total_kl_with_slopes(mean, log_variance, prior_mean, prior_log_variance, variance, held)
+        precision, variance = precision_of(prior_log_variance), log_variance.exp()
+        twice, *slopes = twice_total_kl_with_slopes(
+            mean, log_variance, prior_mean, prior_log_variance, precision, variance, held
+        )
         ctx.save_for_backward(*slopes)
         return 0.5 * twice
 
@@ -53,27 +55,33 @@ class _TotalKl(torch.autograd.Function):
         return gradient * mean_slope, gradient * variance_slope, None, None, None
 
 
+def precision_of(log_variance: Tensor) -> Tensor:
+    """1 / s^2."""
+    return log_variance.neg().exp_()
+
+
 def twice_total_kl_with_slopes(
     mean: Tensor,
     log_variance: Tensor,
     prior_mean: Tensor,
     prior_log_variance: Tensor,
+    prior_precision: Tensor,
     variance: Tensor,
     held: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """2 sum KL, dKL/dm = (m - m_p) / s_p^2 and dKL/d log s^2 = (s^2 / s_p^2 - 1) / 2, outside the graph.
 
-    The variance, exp(log_variance), is the caller's. Twice the sum, because callers add several before they halve it.
+    The variance, exp(log_variance), is the caller's, and so is the prior's precision. Twice the sum, because callers
+    add several before they halve it.
     """
-    prior_precision = prior_log_variance.neg().exp_()
+    precision = prior_precision if held is None else prior_precision * held
     difference = mean - prior_mean
-    if held is not None:
-        mean_slope = difference * prior_precision.mul_(held)
-        variance_slope = (variance * prior_precision).sub_(held).mul_(0.5)
-        gaps = torch.dot((prior_log_variance - log_variance).view(-1), held.view(-1))
-        total = gaps.add_(torch.dot(difference.view(-1), mean_slope.view(-1)))
-        return total.add_(variance_slope.sum(), alpha=2), mean_slope, variance_slope
-    mean_slope = difference * prior_precision
-    variance_slope = torch.addcmul(mean.new_full((), -0.5), variance, prior_precision, value=0.5)
-    total = (prior_log_variance - log_variance).sum().add_(torch.dot(difference.view(-1), mean_slope.view(-1)))
-    return total.add_(variance_slope.sum(), alpha=2), mean_slope, variance_slope
+    mean_slope = difference.mul(precision)
+    if held is None:
+        variance_slope = torch.addcmul(mean.new_full((), -0.5), variance, precision, value=0.5)
+        gaps = prior_log_variance - log_variance
+    else:
+        variance_slope = precision.mul_(variance).sub_(held).mul_(0.5)
+        gaps = (prior_log_variance - log_variance).mul_(held)
+    total = gaps.addcmul_(difference, mean_slope).add_(variance_slope, alpha=2).sum()
+    return total, mean_slope, variance_slope

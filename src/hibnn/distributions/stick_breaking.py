@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import logsigmoid
 
-from hibnn.distributions.gamma import sample_log_gamma
+from hibnn.distributions.gamma import SMALLEST_CONCENTRATION, draw_log_gamma
 
 
 def log_probabilities(log_sticks: Float[Tensor, "*draws units"]) -> Float[Tensor, "*draws units"]:
@@ -49,7 +49,7 @@ class _SampleSticks(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, concentrations, sets, generator, odds):
-        value, *saved = draw(concentrations, sets, generator, odds)
+        value, *saved = draw(concentrations.clamp(min=SMALLEST_CONCENTRATION), sets, generator, odds)
         ctx.save_for_backward(*saved)
         return value
 
@@ -64,9 +64,10 @@ def draw(
 ) -> tuple[Tensor, ...]:
     """log pi or its log odds, outside automatic differentiation, and what `pull_back` needs of them.
 
-    With l the log odds of v: d log v / d l = 1 - v, and stick i enters every pi_k with k >= i.
+    No concentration is below the floor of `hibnn.distributions.gamma`. With l the log odds of v: d log v / d l = 1 - v,
+    and stick i enters every pi_k with k >= i.
     """
-    log_gamma, slopes = sample_log_gamma(concentrations, (sets,), generator)
+    log_gamma, slopes = draw_log_gamma(concentrations, (sets, *concentrations.shape), generator)
     log_x, log_y = log_gamma.unbind(1)
     stick_odds = log_x.sub_(log_y)
     log_pi = logsigmoid(stick_odds).cumsum(-1)

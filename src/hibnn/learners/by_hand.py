@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import linear
 
+from hibnn.nn.likelihoods import cross_entropy_with_gradient
 from hibnn.nn.networks.mlp import MLP
 
 
@@ -40,9 +41,7 @@ def batch_gradients(
     logits = linear(layers[-1], weight, biases[0] if len(biases) == 1 else torch.cat(biases))
     if allowed is not None:
         logits = logits.masked_fill_(~allowed, -torch.inf)
-    logs, labels = logits.log_softmax(1), y[:, None]
-    nll = -logs.gather(1, labels).mean()
-    delta = logs.exp_().scatter_add_(1, labels, logs.new_full((), -1.0).expand(labels.shape)).div_(len(y))
+    nll, delta = cross_entropy_with_gradient(logits, y)
     sizes = [len(bias) for bias in biases]
     by_heads = zip((delta.T @ layers[-1]).split(sizes), delta.sum(0).split(sizes), strict=True)
     gradients = [part for head in by_heads for part in head]

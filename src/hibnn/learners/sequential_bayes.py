@@ -19,6 +19,7 @@ from hibnn.benchmarks.base import Split
 from hibnn.learners.adam import Adam
 from hibnn.learners.base import Prediction, Setting, State, Stream
 from hibnn.learners.bayes_options import BayesOptions, Plan
+from hibnn.learners.elbo_by_hand import elbo_with_gradients, is_written_out
 from hibnn.learners.network import NetworkLearner
 from hibnn.learners.neurons import BuffetNeurons, Neurons
 from hibnn.learners.objective import negative_elbo
@@ -179,10 +180,24 @@ class SequentialBayes(NetworkLearner):
             means.add(self.step(rows, step, plan.kl_weight(number), generator), len(rows))
         return means.read()
 
-    def step(self, rows: Tensor, step: int, kl_weight: float, generator: torch.Generator) -> dict[str, Tensor]:
+    def step(self, rows: Tensor, step: int, kl_weight: float, generator: torch.Generator) -> dict[str, float]:
         """One step of the optimiser on a minibatch; returns the terms of the objective before it."""
         assert self.optimiser is not None
-        terms = self.objective(
+        self.optimiser.zero_grad()
+        terms = self.terms(rows, kl_weight, generator)
+        total = sum(terms.values())
+        if not math.isfinite(total):
+            check_finite(terms | {"sum": total}, f"task {self.task + 1} at step {step}")
+        self.hold()
+        factor = self.rate_factor(step, math.ceil(len(self.x) / self.batch_size))
+        for group in self.optimiser.param_groups:
+            group["lr"] = group["full_rate"] * factor
+        self.optimiser.step()
+        return terms
+
+    def terms(self, rows: Tensor, kl_weight: float, generator: torch.Generator) -> dict[str, float]:
+        """The terms of the objective on a minibatch; parameters get the gradient of their sum."""
+        given = (
             self.bayesian,
             self.x.index_select(0, rows),
             self.y.index_select(0, rows),
@@ -193,18 +208,11 @@ class SequentialBayes(NetworkLearner):
             generator,
             kl_weight,
         )
-        total = reduce(torch.add, terms.values())
-        if not math.isfinite(total.item()):
-            values = {name: value.item() for name, value in terms.items()}
-            check_finite(values | {"sum": total.item()}, f"task {self.task + 1} at step {step}")
-        self.optimiser.zero_grad()
-        total.backward()
-        self.hold()
-        factor = self.rate_factor(step, math.ceil(len(self.x) / self.batch_size))
-        for group in self.optimiser.param_groups:
-            group["lr"] = group["full_rate"] * factor
-        self.optimiser.step()
-        return terms
+        if self.objective is negative_elbo and is_written_out(self.bayesian, self.draws):
+            return elbo_with_gradients(*given)
+        terms = self.objective(*given)
+        reduce(torch.add, terms.values()).backward()
+        return {name: value.item() for name, value in terms.items()}
 
     def rate_factor(self, step: int, steps_per_epoch: int) -> float:
         """What learning rates are multiplied with at a step."""

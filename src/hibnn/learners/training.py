@@ -16,16 +16,16 @@ def minibatches(count: int, size: int, generator: torch.Generator) -> Iterator[T
 
 
 class Means:
-    """Running means of named terms, weighted by batch size and kept on the device until they are read."""
+    """Running means of named terms, weighted by batch size; tensors are kept on the device until they are read."""
 
     def __init__(self) -> None:
-        self.totals: dict[str, Tensor] = {}
+        self.totals: dict[str, Tensor | float] = {}
         self.weight = 0
 
-    def add(self, terms: dict[str, Tensor], weight: int) -> None:
+    @torch.no_grad()
+    def add(self, terms: Mapping[str, Tensor | float], weight: int) -> None:
         for name, value in terms.items():
-            value = value.detach() * weight
-            self.totals[name] = self.totals[name] + value if name in self.totals else value
+            self.totals[name] = self.totals.get(name, 0.0) + value * weight
         self.weight += weight
 
     def read(self) -> dict[str, float]:

@@ -4,7 +4,8 @@ categorical:  p(y | f) = softmax(f)_y,  or among the classes C of an experience 
 Gaussian:     p(y | f) = prod_d N(y_d; f_d, exp(log_noise_d)),  with the log noise variance learned
 varying:      p(y | f, s) = N(y; f, exp(log_noise + L tanh(s / L))),  noise that depends on the input by a second output
 
-The variational objective (`hibnn.learners.objective`) takes its expected log-likelihood from here.
+The variational objective (`hibnn.learners.objective`) takes its expected log-likelihood from here, and training steps
+whose gradients are written out (`hibnn.learners.elbo_by_hand`, `hibnn.learners.by_hand`) that with its gradient.
 """
 
 import math
@@ -15,6 +16,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+aten = torch.ops.aten
+NONE, IGNORED = 0, -100
+"""How torch writes that losses are not reduced, and a label that does not count."""
 LIMIT = 3.0
 """Of the logarithm by which noise may differ between inputs, up or down."""
 
@@ -24,6 +28,15 @@ class Likelihood(Protocol):
 
     def nll(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """The mean negative log-likelihood of targets under outputs whose rows are draw after draw of the batch."""
+        ...
+
+    def nll_with_gradient(
+        self, outputs: Tensor, targets: Tensor, weights: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """`nll` of targets with these weights, and its gradient in the outputs; called with gradients off.
+
+        The likelihood's own parameters get their gradient on the way.
+        """
         ...
 
     def losses(self, outputs: Tensor, targets: Tensor) -> Tensor:
@@ -48,6 +61,12 @@ class Categorical:
     def nll(self, outputs: Tensor, targets: Tensor) -> Tensor:
         return cross_entropy(self.among_present(outputs), _repeat(targets, len(outputs)))
 
+    def nll_with_gradient(
+        self, outputs: Tensor, targets: Tensor, weights: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        weights = None if weights is None else _repeat(weights, len(outputs))
+        return cross_entropy_with_gradient(self.among_present(outputs), _repeat(targets, len(outputs)), weights)
+
     def losses(self, outputs: Tensor, targets: Tensor) -> Tensor:
         return -self.log_density(outputs, targets)
 
@@ -69,6 +88,11 @@ class Gaussian(nn.Module):
 
     def nll(self, outputs: Tensor, targets: Tensor) -> Tensor:
         return -self.log_density(outputs, _repeat(targets, len(outputs))).mean()
+
+    def nll_with_gradient(
+        self, outputs: Tensor, targets: Tensor, weights: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        return _by_autograd(self if weights is None else Weighted(self, weights), outputs, targets)
 
     def losses(self, outputs: Tensor, targets: Tensor) -> Tensor:
         return -self.log_density(outputs, targets)
@@ -108,6 +132,24 @@ class VaryingGaussian(nn.Module):
     def nll(self, outputs: Tensor, targets: Tensor) -> Tensor:
         return self.losses(outputs, _repeat(targets, len(outputs))).mean()
 
+    def nll_with_gradient(
+        self, outputs: Tensor, targets: Tensor, weights: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        targets, precision = _repeat(targets, len(outputs)), torch.exp(-self.log_noise)
+        error, s = outputs[:, 0] - targets[:, 0], self.log_variance(outputs).sub_(self.log_noise)
+        squares = (error * error).mul_(precision)
+        varied = squares * torch.exp(-s)
+        losses = torch.add(squares, s).add_(self.log_noise + math.log(2 * math.pi)).add_(varied - squares).mul_(0.5)
+        to_noise = squares.neg_().add_(1).mul_(0.5)
+        gradient = torch.empty_like(outputs)
+        torch.mul(error, precision, out=gradient[:, 0])
+        torch.mul(1 - varied, (s * (1 / LIMIT)).square_().neg_().add_(1).mul_(0.5), out=gradient[:, 1])
+        if weights is not None:
+            weights = _repeat(weights, len(outputs))
+            losses, to_noise, gradient = losses * weights, to_noise * weights, gradient * weights[:, None]
+        self.log_noise.grad = to_noise.mean(0, keepdim=True)
+        return losses.mean(), gradient.div_(len(outputs))
+
     def losses(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """What training minimises, of every target."""
         squares, s = (outputs[..., 0] - targets[..., 0]).square(), self.log_variance(outputs) - self.log_noise
@@ -131,11 +173,41 @@ class Weighted:
         losses = self.likelihood.losses(outputs.unflatten(0, (-1, len(targets))), targets)
         return (self.weights * losses).mean()
 
+    def nll_with_gradient(
+        self, outputs: Tensor, targets: Tensor, weights: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        every = self.weights if weights is None else self.weights * weights
+        return self.likelihood.nll_with_gradient(outputs, targets, every)
+
     def losses(self, outputs: Tensor, targets: Tensor) -> Tensor:
         return self.weights * self.likelihood.losses(outputs, targets)
 
     def log_density(self, outputs: Tensor, targets: Tensor) -> Tensor:
         return self.weights * self.likelihood.log_density(outputs, targets)
+
+
+def cross_entropy_with_gradient(
+    logits: Float[Tensor, "rows classes"], labels: Tensor, weights: Float[Tensor, " rows"] | None = None
+) -> tuple[Float[Tensor, ""], Float[Tensor, "rows classes"]]:
+    """The mean of w (log sum exp(f) - f_y) and its gradient, w (softmax(f) - one-hot(y)) / rows, with gradients off.
+
+    In the operations of torch's own backward pass, which are faster than gathering and scattering.
+    """
+    logs, rows = logits.log_softmax(1), logits.shape[0]
+    losses, count = aten.nll_loss_forward(logs, labels, None, NONE, IGNORED)
+    share = logits.new_full((rows,), 1 / rows) if weights is None else weights / rows
+    by_logs = aten.nll_loss_backward(share, logs, labels, None, NONE, IGNORED, count)
+    return torch.dot(losses, share), aten._log_softmax_backward_data(by_logs, logs, 1, logs.dtype)
+
+
+@torch.enable_grad()
+def _by_autograd(likelihood: Likelihood, outputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+    """`nll_with_gradient` of a likelihood for which it is not written out."""
+    given = outputs.detach().requires_grad_()
+    nll = likelihood.nll(given, targets)
+    nll.backward()
+    assert given.grad is not None
+    return nll.detach(), given.grad
 
 
 def _repeat(targets: Tensor, rows: int) -> Tensor:

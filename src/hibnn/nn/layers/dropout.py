@@ -44,9 +44,7 @@ def pruned_mean(layer: BayesianLinear) -> Float[Tensor, "inputs+1 outputs"]:
     return torch.cat([layer.mean[:-1] * kept(layer), layer.mean[-1:]])
 
 
-def twice_total_kl_dropout(
-    mean: Tensor, log_variance: Tensor, _: Tensor, __: Tensor, variance: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
+def twice_total_kl_dropout(mean: Tensor, log_variance: Tensor, *_: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """2 sum KL over the weights, dKL/dm = -2 f'(log alpha) / m and dKL/d log s^2 = f'(log alpha), outside the graph.
 
     A `Divergence` of `hibnn.nn.networks.local`, whose Gaussian prior is of no effect.
@@ -68,7 +66,7 @@ class _TotalKl(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, mean, log_variance):
-        twice, *slopes = twice_total_kl_dropout(mean, log_variance, mean, mean, mean)
+        twice, *slopes = twice_total_kl_dropout(mean, log_variance)
         ctx.save_for_backward(*slopes)
         return 0.5 * twice
 

@@ -15,24 +15,44 @@ masks themselves are drawn from these in `hibnn.nn.layers.masks`, by the objecti
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import reduce
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
-from torch.nn.functional import softplus
+from torch.nn.functional import pad, softplus
 
 from hibnn.distributions import stick_breaking
-from hibnn.distributions.beta import sample_log_odds, total_kl_beta, total_kl_with_slopes
+from hibnn.distributions.beta import reference, total_kl_beta, total_kl_with_slopes
+from hibnn.nn.layers import children
+from hibnn.nn.layers.kept import Kept
 from hibnn.nn.layers.stamps import StickValues
 
 SMALLEST_CONCENTRATION = 0.01
 """Added to the concentrations of sticks, as in the authors' code, so that none reaches zero."""
-SMALLEST_CHILD_CONCENTRATION = 1e-6
-"""Below it, draws of a child Beta are the same to the last digit of single precision."""
+
+
+class DrawnOdds(NamedTuple):
+    """Log odds of each layer's neurons and KL(q(v) || p(v)), outside automatic differentiation.
+
+    `pull_back` goes from the gradients of the log odds, and the weight of the divergence, to those of the raw sticks.
+    """
+
+    odds: Sequence[Float[Tensor, "sets units"]]
+    kl: Float[Tensor, ""]
+    pull_back: Callable[[Sequence[Tensor], float], list[Tensor]]
+
+
+class DrawnSticks(NamedTuple):
+    """Log odds (or log pi) of sticks and their divergence, with the way back to the raw parameters."""
+
+    values: Float[Tensor, "sets units"]
+    kl: Float[Tensor, ""]
+    pull_back: Callable[[Tensor, float], Tensor]
 
 
 class Sticks(nn.Module):
@@ -48,6 +68,7 @@ class Sticks(nn.Module):
         first = torch.tensor([[start], [1.0]]).expand(2, count)
         self.raw = nn.Parameter(inverse_softplus(first - SMALLEST_CONCENTRATION))
         self.register_buffer("prior", torch.tensor([[alpha], [1.0]]).repeat(1, count))
+        self.kept_reference = Kept(reference)
 
     def concentrations(self) -> Float[Tensor, "2 units"]:
         """a and b of the posterior, positive whatever the raw parameters."""
@@ -57,10 +78,21 @@ class Sticks(nn.Module):
         """The prior or the posterior as values, which a time stamp can keep."""
         return StickValues(self.prior if from_prior else self.concentrations())
 
-    def sample_with_kl(self, sets: int, generator: torch.Generator, odds: bool) -> tuple[Tensor, Tensor]:
-        """Log odds (or log pi) of independent sets and the divergence, from one pass over the sticks."""
-        arguments = self.raw, self.prior, sets, generator, odds
-        return _SampleWithKl.apply(*arguments)  # pyright: ignore[reportReturnType]
+    def draw(self, sets: int, generator: torch.Generator, odds: bool) -> DrawnSticks:
+        """Log odds (or log pi) of independent sets and the divergence, from one pass over the sticks.
+
+        A layer has a few hundred of them, for which per-op overhead dominates.
+        """
+        raw = self.raw.detach()
+        concentrations = softplus(raw).add_(SMALLEST_CONCENTRATION)
+        values, *saved = stick_breaking.draw(concentrations, sets, generator, odds)
+        kl, slopes = total_kl_with_slopes(concentrations, self.kept_reference.of(self.prior))
+        to_raw = raw.sigmoid()  # softplus' = sigmoid
+
+        def pull_back(gradient: Tensor, kl_weight: float) -> Tensor:
+            return stick_breaking.pull_back(gradient, *saved).add_(slopes, alpha=kl_weight).mul_(to_raw)
+
+        return DrawnSticks(values, kl, pull_back)
 
     def kl(self) -> Float[Tensor, ""]:
         """KL(q(v) || p(v))."""
@@ -88,10 +120,8 @@ class NeuronMask(nn.Module, ABC):
         """log pi - log(1 - pi) of each layer's neurons, for sets drawn from the given sticks (a time stamp's, say)."""
 
     @abstractmethod
-    def sample_with_kl(
-        self, sets: int, generator: torch.Generator
-    ) -> tuple[list[Float[Tensor, "sets units"]], Float[Tensor, ""]]:
-        """The log odds of the posterior, with KL(q(v) || p(v)) from the same pass."""
+    def draw(self, sets: int, generator: torch.Generator) -> DrawnOdds:
+        """The log odds of the posterior, with KL(q(v) || p(v)) from the same pass and both gradients written out."""
 
     @abstractmethod
     def expected_pi(self, sticks: Sequence[StickValues] | None = None) -> list[Float[Tensor, " units"]]:
@@ -110,6 +140,14 @@ class NeuronMask(nn.Module, ABC):
     ) -> list[Float[Tensor, "sets units"]]:
         """log pi - log(1 - pi) of each layer's neurons, drawn from the current posterior or prior."""
         return self.log_odds(self.values(from_prior), sets, generator)
+
+    def sample_with_kl(
+        self, sets: int, generator: torch.Generator
+    ) -> tuple[list[Float[Tensor, "sets units"]], Float[Tensor, ""]]:
+        """What `draw` gives, as one node of the graph."""
+        raws = [sticks.raw for sticks in self.each()]
+        *odds, kl = _SampleWithKl.apply(self, sets, generator, *raws)  # pyright: ignore[reportGeneralTypeIssues]
+        return odds, kl
 
     def kl(self) -> Float[Tensor, ""]:
         """KL(q(v) || p(v)), summed over all sticks."""
@@ -130,9 +168,13 @@ class IBPMask(NeuronMask):
     def log_odds(self, sticks: Sequence[StickValues], sets: int, generator: torch.Generator) -> list[Tensor]:
         return [layer.sample_log_odds(sets, generator) for layer in sticks]
 
-    def sample_with_kl(self, sets: int, generator: torch.Generator) -> tuple[list[Tensor], Tensor]:
-        odds, kls = zip(*(sticks.sample_with_kl(sets, generator, odds=True) for sticks in self.each()), strict=True)
-        return list(odds), reduce(torch.add, kls)
+    def draw(self, sets: int, generator: torch.Generator) -> DrawnOdds:
+        drawn = [sticks.draw(sets, generator, odds=True) for sticks in self.each()]
+
+        def pull_back(gradients: Sequence[Tensor], kl_weight: float) -> list[Tensor]:
+            return [layer.pull_back(own, kl_weight) for layer, own in zip(drawn, gradients, strict=True)]
+
+        return DrawnOdds([layer.values for layer in drawn], reduce(torch.add, [layer.kl for layer in drawn]), pull_back)
 
     def expected_pi(self, sticks: Sequence[StickValues] | None = None) -> list[Tensor]:
         return [layer.expected_pi() for layer in sticks or self.values()]
@@ -156,21 +198,31 @@ class HIBPMask(NeuronMask):
     def log_odds(self, sticks: Sequence[StickValues], sets: int, generator: torch.Generator) -> list[Tensor]:
         (shared,) = sticks
         log_pi = shared.sample_log_pi(sets, generator)
-        return self.sample_children(log_pi, shared.child_alpha or self.child_alpha, generator)
+        alpha = shared.child_alpha or self.child_alpha
+        return self.narrow(children.sample_log_odds(log_pi, alpha, len(self.widths), generator))
 
-    def sample_with_kl(self, sets: int, generator: torch.Generator) -> tuple[list[Tensor], Tensor]:
-        log_pi, kl = self.each()[0].sample_with_kl(sets, generator, odds=False)
-        return self.sample_children(log_pi, self.child_alpha, generator), kl
+    def draw(self, sets: int, generator: torch.Generator) -> DrawnOdds:
+        shared = self.each()[0].draw(sets, generator, odds=False)
+        drawn, slopes = children.draw(shared.values, self.child_alpha, len(self.widths), generator)
 
-    def sample_children(
-        self, log_pi: Float[Tensor, "sets units"], child_alpha: float, generator: torch.Generator
-    ) -> list[Tensor]:
-        """The log odds of each layer's neurons, pi_j ~ Beta(alpha_j pi0, alpha_j (1 - pi0)), for all layers at once."""
-        on, off = child_concentrations(log_pi, child_alpha)
-        layers = len(self.widths)
-        drawn = sample_log_odds(on.expand(layers, -1, -1), off.expand(layers, -1, -1), (), generator)
-        # every layer draws as many children as there are sticks; a narrower one takes the first of them
-        return [layer[:, :width] for layer, width in zip(drawn, self.widths, strict=True)]
+        def pull_back(gradients: Sequence[Tensor], kl_weight: float) -> list[Tensor]:
+            return [shared.pull_back(children.pull_back(self.wide(gradients), slopes), kl_weight)]
+
+        return DrawnOdds(self.narrow(drawn), shared.kl, pull_back)
+
+    def narrow(self, odds: Float[Tensor, "layers sets units"]) -> list[Tensor]:
+        """Of every layer those of its neurons: as many children are drawn as there are sticks."""
+        return [layer[:, :width] for layer, width in zip(odds, self.widths, strict=True)]
+
+    def wide(self, gradients: Sequence[Tensor]) -> Float[Tensor, "layers sets units"]:
+        """The gradients of all children, zero for those that no neuron took."""
+        units = self.each()[0].raw.shape[1]
+        return torch.stack(
+            [
+                pad(layer, (0, units - width)) if width < units else layer
+                for layer, width in zip(gradients, self.widths, strict=True)
+            ]
+        )
 
     def expected_pi(self, sticks: Sequence[StickValues] | None = None) -> list[Tensor]:
         (shared,) = sticks or self.values()
@@ -179,32 +231,18 @@ class HIBPMask(NeuronMask):
 
 
 class _SampleWithKl(torch.autograd.Function):
-    """From the raw parameters of sticks to their draws and their divergence, as one node of the graph.
-
-    A layer has a few hundred sticks, for which per-op overhead dominates.
-    """
+    """From the raw parameters of all sticks to the log odds and their divergence."""
 
     @staticmethod
-    def forward(ctx, raw, prior, sets, generator, odds):
-        concentrations = softplus(raw).add_(SMALLEST_CONCENTRATION)
-        value, *saved = stick_breaking.draw(concentrations, sets, generator, odds)
-        kl, slopes = total_kl_with_slopes(concentrations, prior)
-        ctx.save_for_backward(raw, slopes, *saved)
-        return value, kl
+    def forward(ctx, buffet, sets, generator, *_):
+        odds, kl, ctx.pull_back = buffet.draw(sets, generator)
+        return *odds, kl
 
     @staticmethod
     @once_differentiable
-    def backward(ctx, gradient, to_kl):  # pyright: ignore[reportIncompatibleMethodOverride]
-        raw, slopes, *saved = ctx.saved_tensors
-        to_concentrations = stick_breaking.pull_back(gradient, *saved).addcmul_(slopes, to_kl)
-        return to_concentrations.mul_(raw.sigmoid()), None, None, None, None  # softplus' = sigmoid
-
-
-def child_concentrations(log_pi: Tensor, child_alpha: float) -> tuple[Tensor, Tensor]:
-    """alpha_j pi0 and alpha_j (1 - pi0), kept above 1e-6: below it no draw of single precision would differ."""
-    on = child_alpha * log_pi.exp()
-    off = -child_alpha * torch.expm1(log_pi)
-    return on.clamp(min=SMALLEST_CHILD_CONCENTRATION), off.clamp(min=SMALLEST_CHILD_CONCENTRATION)
+    def backward(ctx, *gradients):  # pyright: ignore[reportIncompatibleMethodOverride]
+        *to_odds, to_kl = gradients
+        return None, None, None, *ctx.pull_back(to_odds, to_kl.item())
 
 
 def inverse_softplus(value: Tensor) -> Tensor:

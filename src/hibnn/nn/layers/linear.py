@@ -13,7 +13,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from hibnn.distributions.normal import total_kl_normal
+from hibnn.distributions.normal import precision_of, total_kl_normal
+from hibnn.nn.layers.kept import Kept
 from hibnn.nn.layers.local import LocalSample
 
 FIRST_NOISE, LARGEST_START = 0.25, -6.0
@@ -49,6 +50,7 @@ class BayesianLinear(nn.Module):
         self.log_variance = nn.Parameter(torch.full_like(mean, log_variance))
         self.register_buffer("prior_mean", torch.zeros_like(mean))
         self.register_buffer("prior_log_variance", torch.full_like(mean, prior_variance).log())
+        self.kept_precision = Kept(precision_of)
 
     def forward(self, x: Float[Tensor, "batch inputs"], noise: Float[Tensor, "*draws batch outputs"]) -> Tensor:
         """Activations for standard normal `noise`; leading dimensions of the noise are independent draws."""
@@ -66,6 +68,10 @@ class BayesianLinear(nn.Module):
     def tensors(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Posterior and prior, which have the same shape."""
         return self.mean, self.log_variance, self.prior_mean, self.prior_log_variance
+
+    def prior_precision(self) -> Tensor:
+        """1 / s_p^2, a constant while a task is learned."""
+        return self.kept_precision.of(self.prior_log_variance)
 
     def kl(self) -> Float[Tensor, ""]:
         """KL(q(W) || p(W)), summed over weights and biases."""

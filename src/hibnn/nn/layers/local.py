@@ -6,6 +6,8 @@
 
 Written out, the variance is stored once and the backward pass takes four products of matrices. Layers
 (`hibnn.nn.layers.linear`) are drawn by `LocalSample`; training steps draw whole networks (`hibnn.nn.networks.local`).
+The last row of m and v are biases. Where x ends with a column of ones (`with_ones`), they need no operations of their
+own, which is what small networks spend their time with.
 """
 
 from typing import NamedTuple
@@ -13,16 +15,20 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
+from torch.nn.functional import pad
+
+FEW, MANY = 16, 8192
+"""Fewer outputs make a product narrow, more numbers an input large: no column is added to it."""
 
 
 class Drawn(NamedTuple):
-    """What the backward pass needs of a draw: x, x^2, m, v, 2 s and the noise."""
+    """What the backward pass needs of a draw: x, x^2, m, v, s and the noise."""
 
     x: Tensor
     square: Tensor
     mean: Tensor
     variance: Tensor
-    twice_scale: Tensor
+    scale: Tensor
     noise: Tensor
 
 
@@ -46,26 +52,54 @@ class LocalSample(torch.autograd.Function):
 def draw(x: Tensor, mean: Tensor, variance: Tensor, noise: Tensor) -> tuple[Tensor, Drawn]:
     """a, and what `pull_back` needs."""
     square = x * x
-    location = torch.addmm(mean[-1], x, mean[:-1])
-    twice_scale = torch.addmm(variance[-1], square, variance[:-1], beta=4, alpha=4).sqrt_()
-    activations = torch.addcmul(location, twice_scale, noise, value=0.5)
-    return activations, Drawn(x, square, mean, variance, twice_scale, noise)
+    scale = _affine(square, variance).sqrt_()
+    return torch.addcmul(_affine(x, mean), scale, noise), Drawn(x, square, mean, variance, scale, noise)
 
 
 def pull_back(gradient: Tensor, drawn: Drawn, asked: bool) -> tuple[Tensor | None, Tensor, Tensor]:
-    """From the gradient of a to those of x (where it is `asked` for), m and v."""
-    x, square, mean, variance, twice_scale, noise = drawn
+    """From the gradient of a to those of x (where it is `asked` for, without a column of ones), m and v."""
+    x, square, mean, variance, scale, noise = drawn
     by_variance = gradient * noise
     if gradient.ndim > 2:  # draws share location and scale, so their gradients are summed before the products
         draws = tuple(range(gradient.ndim - 2))
         gradient, by_variance = gradient.sum(draws), by_variance.sum(draws)
-    by_variance.div_(twice_scale)
-    to_mean, to_variance = torch.empty_like(mean), torch.empty_like(variance)
-    torch.mm(x.T, gradient, out=to_mean[:-1])
-    torch.sum(gradient, 0, out=to_mean[-1])
-    torch.mm(square.T, by_variance, out=to_variance[:-1])
-    torch.sum(by_variance, 0, out=to_variance[-1])
+    by_variance.div_(scale).mul_(0.5)
+    to_mean, to_variance = _to_weights(x, gradient, mean), _to_weights(square, by_variance, variance)
     to_x = None
     if asked:
-        to_x = torch.addcmul(gradient @ mean[:-1].T, by_variance @ variance[:-1].T, x, value=2)
+        inputs = mean.shape[0] - 1
+        mean, variance, x = mean[:inputs], variance[:inputs], x[:, :inputs]
+        to_x = torch.addcmul(torch.mm(gradient, mean.T), torch.mm(by_variance, variance.T), x, value=2)
     return to_x, to_mean, to_variance
+
+
+def with_ones(x: Tensor) -> Tensor:
+    """x with a column of ones behind it, where that takes less time than it saves."""
+    return pad(x, (0, 1), value=1.0) if x.numel() < MANY else x
+
+
+def _affine(x: Tensor, weights: Tensor) -> Tensor:
+    """x W + b, b being the last row of the weights."""
+    if x.shape[1] == weights.shape[0]:
+        return torch.mm(x, weights)
+    if _is_narrow(x, weights):
+        return torch.addmm(weights[-1][:, None], weights[:-1].T, x.T).T
+    return torch.addmm(weights[-1], x, weights[:-1])
+
+
+def _to_weights(x: Tensor, gradient: Tensor, weights: Tensor) -> Tensor:
+    """From the gradient of x W + b to that of the weights, whose values are not used."""
+    if x.shape[1] == weights.shape[0]:
+        return torch.mm(x.T, gradient)
+    result = torch.empty_like(weights)
+    if _is_narrow(x, weights):
+        result[:-1] = torch.mm(gradient.T, x).T
+    else:
+        torch.mm(x.T, gradient, out=result[:-1])
+    torch.sum(gradient, 0, out=result[-1])
+    return result
+
+
+def _is_narrow(x: Tensor, weights: Tensor) -> bool:
+    """Whether outputs are so few that libraries of linear algebra are several times faster the other way round."""
+    return weights.shape[1] < FEW and x.numel() >= MANY

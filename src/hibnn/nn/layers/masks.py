@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
-from torch.nn.functional import logsigmoid
+from torch.nn.functional import logsigmoid, pad
 
 from hibnn.distributions.concrete import from_noise, kl_concrete, sample_bernoulli
 from hibnn.distributions.noise import logistic, mirrored_logistic
@@ -39,44 +39,59 @@ def relaxed(
     """y and z for `rows` examples; set g of the sticks serves the g-th part of them, with noise in antithetic pairs."""
     noise = mirrored_logistic(_shape(location, rows), generator, dtype=location.dtype, device=location.device)
     y, z = from_noise(location[:, None], temperature, noise)
-    return _first(y, rows), _first(z, rows)
+    return first_rows(y, rows), first_rows(z, rows)
 
 
 def relaxed_masks(
     location: Float[Tensor, "sets units"], rows: int, temperature: float, generator: torch.Generator
 ) -> Float[Tensor, "rows units"]:
     """z of `relaxed` alone, in fewer passes over the rows: what training steps draw."""
+    return _Relax.apply(location, rows, temperature, generator)  # pyright: ignore[reportReturnType]
+
+
+def draw(
+    location: Float[Tensor, "sets units"], rows: int, temperature: float, generator: torch.Generator
+) -> Float[Tensor, "sets share units"]:
+    """z of every set, a few too many for the rows if need be, outside automatic differentiation."""
     sets, share, units = _shape(location, rows)
-    shape = sets, -(-share // 2), units
-    noise = logistic(shape, generator, dtype=location.dtype, device=location.device)
-    return _first(_Relax.apply(location, noise, share, temperature), rows)  # pyright: ignore[reportArgumentType]
+    half = -(-share // 2)
+    noise = logistic((sets, half, units), generator, dtype=location.dtype, device=location.device)
+    scaled = (location / temperature)[:, None]
+    first = torch.add(scaled, noise, alpha=1 / temperature)
+    mirrored = torch.add(scaled, noise[:, : share - half], alpha=-1 / temperature)
+    return torch.cat((first, mirrored), 1).sigmoid_()
+
+
+def pull_back(
+    gradient: Float[Tensor, "rows units"], z: Float[Tensor, "sets share units"], temperature: float
+) -> Float[Tensor, "sets units"]:
+    """From the gradient of the rows' masks to that of the location; dz/d location = z (1 - z) / temperature."""
+    unused = z.shape[0] * z.shape[1] - len(gradient)
+    gradient = pad(gradient, (0, 0, 0, unused)) if unused else gradient
+    return torch.ops.aten.sigmoid_backward(gradient.view(z.shape), z).sum(1).div_(temperature)
 
 
 class _Relax(torch.autograd.Function):
-    """z for noise in antithetic pairs; with y = (location + noise) / temperature, dz/dy = z (1 - z)."""
+    """Masks for the rows, differentiable in their location."""
 
     @staticmethod
-    def forward(ctx, location, noise, share, temperature):
-        sets, half, units = noise.shape
-        z = location.new_empty((sets, share, units))
-        scaled = (location / temperature)[:, None]
-        torch.add(scaled, noise, alpha=1 / temperature, out=z[:, :half])
-        torch.add(scaled, noise[:, : share - half], alpha=-1 / temperature, out=z[:, half:])
-        ctx.save_for_backward(z.sigmoid_())
+    def forward(ctx, location, rows, temperature, generator):
+        z = draw(location, rows, temperature, generator)
+        ctx.save_for_backward(z)
         ctx.temperature = temperature
-        return z
+        return first_rows(z, rows)
 
     @staticmethod
     @once_differentiable
     def backward(ctx, gradient):  # pyright: ignore[reportIncompatibleMethodOverride]
         (z,) = ctx.saved_tensors
-        return torch.ops.aten.sigmoid_backward(gradient, z).sum(1).div_(ctx.temperature), None, None, None
+        return pull_back(gradient.contiguous(), z, ctx.temperature), None, None, None
 
 
 def hard(location: Float[Tensor, "sets units"], rows: int, generator: torch.Generator) -> Float[Tensor, "rows units"]:
     """Bernoulli masks, on with probability sigmoid(location), in the same order as `relaxed`."""
     drawn = sample_bernoulli(logsigmoid(location)[:, None], generator, _shape(location, rows))
-    return _first(drawn, rows)
+    return first_rows(drawn, rows)
 
 
 def kl_masks(
@@ -92,7 +107,7 @@ def kl_masks(
     return kl_concrete(y, spread, temperature, prior_spread, prior_temperature).sum(-1).mean()
 
 
-def _first(masks: Tensor, rows: int) -> Tensor:
+def first_rows(masks: Tensor, rows: int) -> Tensor:
     """One mask for each of the rows: the sets may hold a few too many."""
     masks = masks.flatten(0, 1)
     return masks if len(masks) == rows else masks[:rows]  # a slice would cost a copy in the backward pass

@@ -120,8 +120,13 @@ class BayesianMLP(HeadedNetwork):
         if self.weight_noise is WeightNoise.WEIGHTS or len(heads) > 1:
             return self(x, head, masks, generator, draws), self.kl_weights(head)
         layers = [*self.hidden_layers(), *heads]
-        noises = [self.noise_of(layer, len(x), draws, generator, layer is layers[0], x.dtype) for layer in layers]
-        return sample_with_kl(x, layers, masks, noises, divergence)
+        return sample_with_kl(x, layers, masks, self.noises(layers, x, draws, generator), divergence)
+
+    def noises(
+        self, layers: Sequence[BayesianLinear], x: Tensor, draws: int, generator: torch.Generator
+    ) -> list[Tensor]:
+        """Noise of the activations of all layers, from the first to the head."""
+        return [self.noise_of(layer, len(x), draws, generator, layer is layers[0], x.dtype) for layer in layers]
 
     def features(
         self, x: Tensor, masks: Sequence[Tensor] | None, generator: torch.Generator | None, draws: int = 1
