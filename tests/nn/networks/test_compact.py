@@ -139,6 +139,20 @@ def test_a_weight_without_variance_is_not_gone(generator):
     torch.testing.assert_close(part(x, None, same[0], 5), network(x, 0, None, same[1], 5))
 
 
+def test_a_weight_without_a_mean_goes_on_adding_noise(generator):
+    network = sparse_network(generator, 0.1)
+    with torch.no_grad():
+        network.hidden_layers()[1].mean.zero_()
+    assert compacted(network, 0).network.widths == list(WIDTHS)
+
+
+@pytest.mark.parametrize("weight_noise", WeightNoise)
+def test_equal_examples_share_what_they_shared(weight_noise, generator):
+    part = compacted(sparse_network(generator, 0.1, weight_noise=weight_noise), 0)
+    first, second = part(torch.ones(2, INPUTS), None, generator)
+    assert torch.allclose(first, second) is (weight_noise is not WeightNoise.EXAMPLE)
+
+
 def test_only_what_is_left_is_drawn(generator):
     network = sparse_network(generator, 0.8)
     part, drawn = compacted(network, 0), torch.Generator().manual_seed(3)
