@@ -227,6 +227,19 @@ def test_a_masked_weight_is_the_product_and_an_unused_unit_has_no_bias(generator
     assert torch.allclose(sample_masked(x, mean, log_variance, z, noise), ones @ (mean * whole) + scale * noise)
 
 
+def test_a_network_with_its_masks_in_its_weights_draws_what_masks_beside_them_draw(generator):
+    benchmark = small_benchmark()
+    learner = small(benchmark, depth=2, epochs=1, retraining_epochs=1)
+    for task in benchmark.tasks[:2]:
+        learn(learner, task)
+    network, x = learner.masked, torch.randn(5, learner.setting.inputs, generator=generator)
+    masks = [torch.rand(mask.p.shape, generator=generator).sub(0.4).clamp_(0, 1) for mask in network.each_mask()]
+    same = [torch.Generator().manual_seed(1) for _ in range(2)]
+    logits = network.with_masks(masks, 1)(x, 0, None, same[0])
+    assert (masks[0] == 0).any()
+    torch.testing.assert_close(logits, network(x, 1, masks, same[1]))
+
+
 def test_the_gradient_of_masked_weights_is_that_of_their_activations(generator):
     leaves = [torch.rand(*size, generator=generator, dtype=torch.float64) for size in ((5, 3), (4, 2), (4, 2), (3, 2))]
     noise = torch.randn(6, 5, 2, generator=generator, dtype=torch.float64)

@@ -30,9 +30,11 @@ from hibnn.nn.layers.linear import gaussian_start
 from hibnn.nn.layers.weight_masks import with_biases
 from hibnn.nn.layout import Layout
 from hibnn.nn.networks.bayesian import BayesianMLP
+from hibnn.nn.networks.compact import compacted
 from hibnn.nn.networks.masked import MaskedNetwork
 
-ROWS_AT_ONCE = 40_000
+ROWS_AT_ONCE = 10_000
+"""Of predictions, every draw counted: layers of so many stay in the processor's cache."""
 
 
 @dataclass(frozen=True)
@@ -205,10 +207,10 @@ class BSCL(NetworkLearner):
             masks.raise_alpha()
 
     def predict_batch(self, x: Tensor, head: int, generator: torch.Generator) -> Prediction:
-        masks, draws = self.masks_of(head), self.options.prediction_draws
+        network, draws = compacted(self.masked.with_masks(self.masks_of(head), head), 0), self.options.prediction_draws
         parts = []
         for rows in x.split(max(1, ROWS_AT_ONCE // draws)):
-            logits = self.masked(rows, head, masks, generator, draws)
+            logits = network(rows, None, generator, draws)
             parts.append(Prediction.of_draws(logits.softmax(-1).unflatten(0, (draws, len(rows)))))
         return Prediction.join(parts)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from hibnn.errors import UserError
 from hibnn.evaluation.evaluate import Granularity
-from hibnn.evaluation.pruning import GRID, Ranking, Removal, pruning_curve, weight_layers
+from hibnn.evaluation.pruning import GRID, Curve, Ranking, Removal, pruning_curve, weight_layers
 from hibnn.evaluation.pruning.study import Study
 from hibnn.learners import find_method, methods
 from hibnn.runs.readout import load_run, read_finished
@@ -23,10 +23,11 @@ def prune_run(
     check_prunable(folder)
     experiment, tasks, model = load_run(folder, prediction_draws=draws)
     granularity = Granularity.parse(experiment.granularity)
-    curves = tuple(
-        pruning_curve(model.learner, tasks, ranking, removal, percentages, granularity, experiment.score, advance)
-        for ranking in rankings
-    )
+    how = (removal, percentages, granularity, experiment.score, advance)
+    curves, unpruned = list[Curve](), None
+    for ranking in rankings:
+        curves.append(pruning_curve(model.learner, tasks, ranking, *how, unpruned))
+        unpruned = curves[0].unpruned
     return Study(
         experiment.method,
         experiment.dataset,
@@ -37,7 +38,7 @@ def prune_run(
         getattr(experiment.options, "prediction_draws", None),
         experiment.evaluate_on,
         str(read_finished(folder)[1]["experiment"]),
-        curves,
+        tuple(curves),
     )
 
 

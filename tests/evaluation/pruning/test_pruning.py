@@ -1,5 +1,7 @@
 """Pruning takes exactly the weights it says, and gives them back."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -11,6 +13,8 @@ from hibnn.evaluation.evaluate import Granularity, evaluate
 from hibnn.evaluation.pruning.curve import GRID, pruning_curve, sparsity
 from hibnn.evaluation.pruning.ranking import Ranking, openness, scores, weight_layers
 from hibnn.evaluation.pruning.removal import Removal, kept_weights, pruned
+from hibnn.learners import sequential_bayes
+from hibnn.nn.networks.compact import Compacted, compacted
 
 METHODS = {
     "mfvi": {},
@@ -51,6 +55,20 @@ def test_with_everything_kept_the_accuracy_is_that_of_the_unpruned_network(case)
         assert pruning_curve(learner, benchmark, ranking, percentages=(0,)).accuracies == (before,)
 
 
+def test_the_accuracy_with_everything_kept_is_measured_once_for_all_rankings(case):
+    learner, benchmark = case
+    first = pruning_curve(learner, benchmark, Ranking.MAGNITUDE, percentages=(0, 60))
+    assert first.unpruned == first.accuracies[0]
+    assert pruning_curve(learner, benchmark, Ranking.SNR, percentages=(60,)).unpruned is None
+    second = pruning_curve(learner, benchmark, Ranking.SNR, percentages=(0, 60, 0), unpruned=0.25)
+    assert second.accuracies == (
+        0.25,
+        pruning_curve(learner, benchmark, Ranking.SNR, percentages=(60,)).accuracies[0],
+        0.25,
+    )
+    assert second.removed[0] == second.removed[2] == 0
+
+
 def test_with_everything_pruned_every_class_is_as_probable_and_the_accuracy_is_chance(case):
     learner, benchmark = case
     assert pruning_curve(learner, benchmark, Ranking.SNR, percentages=(100,)).accuracies == (0.5,)
@@ -69,6 +87,71 @@ def test_the_weights_are_given_back_even_after_an_error(case):
     ):
         raise ZeroDivisionError
     assert all(torch.equal(a, b) for a, b in zip(before, learner.network.state_dict().values(), strict=True))
+
+
+def test_after_a_curve_every_stored_number_is_what_it_was(case):
+    learner, benchmark = case
+    before = {name: value.clone() for name, value in learner.state().tensors.items()}
+    pruning_curve(learner, benchmark, Ranking.SNR, percentages=(60, 99))
+    assert all(torch.equal(before[name], value) for name, value in learner.state().tensors.items())
+
+
+BAYESIAN = {
+    "mfvi": ("mfvi", {"depth": 2}),
+    "ibnn": ("ibnn", {"depth": 2, "size": "prior"}),
+    "sized ibnn": ("ibnn", {"depth": 2}),
+    "hibnn": ("hibnn", {"size": "prior"}),
+    "sized hibnn": ("hibnn", {}),
+    "soft masks": ("ibnn", {"size": "prior", "prediction_masks": "soft"}),
+    "stamps": ("ibnn", {"size": "prior", "timestamps": "soft"}),
+    "drawn weights": ("ibnn", {"size": "prior", "weight_noise": "weights"}),
+}
+
+
+@pytest.fixture(scope="module", params=BAYESIAN)
+def bayesian(request):
+    method, more = BAYESIAN[request.param]
+    return learned(method, **more)
+
+
+def answers(learner, benchmark, whole, times=1, **options):
+    """Probabilities of predictions with one seed after another, by the whole network or by what is left of it."""
+    x, own = benchmark.tasks[1].test.load().x[:6], learner.options
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(learner, "options", replace(own, **options))
+        if whole:
+            patch.setattr(sequential_bayes, "compacted", Compacted)
+        drawn = (learner.predict(x, 1, torch.Generator().manual_seed(seed)) for seed in range(times))
+        return torch.stack([one.probabilities for one in drawn]).double()
+
+
+@pytest.mark.parametrize("percent", [60, 85, 97, 100])
+def test_a_pruned_network_answers_as_with_the_neurons_that_are_left_out(bayesian, percent):
+    learner, _ = bayesian
+    with pruned(weight_layers(learner), kept_weights(scores(learner, Ranking.SNR), percent)):
+        whole, left = (answers(*bayesian, every, prediction="mean") for every in (True, False))
+        torch.testing.assert_close(whole, left, rtol=0, atol=1e-6)
+        whole, left = (answers(*bayesian, every, 40, prediction_draws=20) for every in (True, False))
+    error = ((whole.var(0) + left.var(0)) / 40).sqrt() + 1e-7
+    assert ((whole.mean(0) - left.mean(0)).abs() <= 5 * error).all()
+
+
+@pytest.mark.parametrize(("percent", "removal"), [(0, Removal.ENTIRELY), (60, Removal.MEANS), (100, Removal.MEANS)])
+def test_where_variances_are_left_the_answers_are_the_same_to_the_last_bit(bayesian, percent, removal):
+    learner, _ = bayesian
+    with pruned(weight_layers(learner), kept_weights(scores(learner, Ranking.SNR), percent), removal):
+        assert torch.equal(answers(*bayesian, True), answers(*bayesian, False))
+
+
+def test_the_more_is_pruned_the_fewer_neurons_are_drawn(bayesian):
+    learner, _ = bayesian
+    ranked, left = scores(learner, Ranking.SNR), []
+    for percent in (0, 85, 97, 100):
+        with pruned(weight_layers(learner), kept_weights(ranked, percent)):
+            left.append(sum(compacted(*learner.network_of(1)).network.widths))
+    assert left == sorted(left, reverse=True)
+    assert left[0] > left[2]
+    assert left[3] == 0
 
 
 def test_all_weights_biases_and_heads_are_ranked_together(case):

@@ -37,6 +37,12 @@ class Curve:
     def sparsity(self) -> float | None:
         return sparsity(self.percentages, self.accuracies)
 
+    @property
+    def unpruned(self) -> float | None:
+        """The accuracy with everything kept, if the curve has it: the same for all rankings."""
+        whole = zip(self.removed, self.accuracies, strict=True)
+        return next((accuracy for removed, accuracy in whole if removed == 0), None)
+
 
 def pruning_curve(
     learner: Learner,
@@ -47,17 +53,24 @@ def pruning_curve(
     granularity: Granularity = EACH_EXAMPLE,
     score: Score = "predictive",
     advance: Callable[[], None] = lambda: None,
+    unpruned: float | None = None,
 ) -> Curve:
-    """Prune by a ranking, evaluate the network alone on the tasks learned, give the weights back; `advance` follows."""
+    """Prune by a ranking, evaluate the network alone on the tasks learned, give the weights back; `advance` follows.
+
+    `unpruned` is the accuracy with everything kept, where the curve of another ranking has it already.
+    """
     layers, ranked = weight_layers(learner), scores(learner, ranking)
     model = ContinualModel(learner, TaskInference("entropy", learner.setting, mixing="hard", score=score))
     removed, accuracies = [], []
     for percent in percentages:
         kept = kept_weights(ranked, percent)
-        with pruned(layers, kept, removal):
-            row = evaluate(model, benchmark, granularity)
+        if unpruned is not None and kept.all():
+            accuracies.append(unpruned)
+        else:
+            with pruned(layers, kept, removal):
+                row = evaluate(model, benchmark, granularity)
+            accuracies.append(float(np.mean([task.accuracy(benchmark.scenario) for task in row])))
         removed.append(int((~kept).sum()))
-        accuracies.append(float(np.mean([task.accuracy(benchmark.scenario) for task in row])))
         advance()
     return Curve(ranking, removal, tuple(percentages), tuple(removed), tuple(accuracies))
 

@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from hibnn.distributions.normal import total_kl_normal
-from hibnn.nn.layers.weight_masks import WeightMasks, sample_masked
+from hibnn.nn.layers.weight_masks import WeightMasks, sample_masked, with_biases
 from hibnn.nn.networks.bayesian import BayesianMLP
 from hibnn.nn.networks.heads import HeadedNetwork
 
@@ -41,16 +41,26 @@ class MaskedNetwork(HeadedNetwork):
         head: int,
         masks: Sequence[Float[Tensor, "inputs units"]],
         generator: torch.Generator,
-        draws: int = 1,
-    ) -> Float[Tensor, "rows outputs"]:
-        """Logits for `draws` draws of the weights under the masks: rows = draws x batch, draw by draw."""
-        for number, (layer, z) in enumerate(zip(self.bayesian.hidden_layers(), masks, strict=True)):
-            batch, first = len(x) if number == 0 else len(x) // draws, number == 0
-            noise = self.bayesian.noise_of(layer, batch, draws, generator, first, x.dtype)
+    ) -> Float[Tensor, "batch outputs"]:
+        """Logits for a draw of the weights under the masks, differentiable in these: what training needs."""
+        for layer, z in zip(self.bayesian.hidden_layers(), masks, strict=True):
+            noise = self.bayesian.noise_of(layer, len(x), 1, generator, False, x.dtype)
             x = sample_masked(x, layer.mean, layer.log_variance, z, noise).relu()
-            x = x.flatten(0, 1) if x.ndim > 2 else x
         (layer,) = self.bayesian.heads_of(head)
-        return self.bayesian.draw(layer, x, draws, generator)
+        return self.bayesian.draw(layer, x, 1, generator)
+
+    @torch.no_grad()
+    def with_masks(self, masks: Sequence[Float[Tensor, "inputs units"]], head: int) -> BayesianMLP:
+        """A network by itself whose weights z w a head reads under these masks; where a mask is zero, a weight is gone.
+
+        Predictions ask it, which need no gradients of the masks.
+        """
+        part = self.bayesian.part(self.bayesian.widths, head)
+        for layer, z in zip(part.hidden_layers(), masks, strict=True):
+            on = with_biases(z)
+            layer.mean.mul_(on)
+            layer.log_variance.add_(on.log(), alpha=2)
+        return part
 
     def kl_weights(self, head: int, held: Sequence[Float[Tensor, "rows units"]]) -> Float[Tensor, ""]:
         """KL of the hidden weights and biases that are held, and of a head; each counts once."""
