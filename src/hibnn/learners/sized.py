@@ -46,7 +46,7 @@ STEPS, FEWER_STEPS = 150, 60
 watched, whose learning rates are larger."""
 SETTLING, REAL_SETTLING = 0.25, 0.5
 """How long an experience that stopped goes on, as a share of the epochs before: to learn the rows that were held out.
-Of real targets this shows, and a third of a small experience is held out (chosen on validation rows, docs/streams.md)."""
+Real targets get longer: chosen on validation rows (docs/streams.md, Numbers)."""
 HELD_OUT, LEAST_HELD_OUT, MOST_HELD_OUT = 0.1, 100, 2000
 """A tenth of the rows is held out, but at least a hundred where that is no more than a third, and at most 2,000."""
 
