@@ -1,10 +1,15 @@
 """Numbers that arrive month after month: how right the means are, and how many targets their 95 % intervals cover.
 
 python benchmarks/intervals.py [--streams NAME ...] [--contenders NAME ...] [--seeds N] > table.md
+python benchmarks/intervals.py --judge-on validation --first-seed 10 [--options '{"learning_rate": 0.03}']
 
 A quarter of every month is held out. `seen` is asked of held-out rows of all months, after the last; `next` of every
-month but the first, by the model that has learned those before it. A cell holds R2 and coverage in %, of both, the mean
-width of the intervals in standard deviations of the target, and processor seconds of learning.
+month but the first, by the model that has learned those before it. A cell holds R2, coverage in %, the mean width of
+the intervals in standard deviations of the target and the mean log density of the target in the same unit, of both,
+and processor seconds of learning.
+
+Settings are chosen on validation rows: a fifth of the rows that a month has to learn takes the place of its test rows,
+which nobody sees. `--options` are options of hibnn's method, and its last line is the mean over streams.
 
 Rivals have the interval that is at hand: 1.96 deviations of their residuals on rows they learned.
 """
@@ -13,9 +18,11 @@ import argparse
 import csv
 import gzip
 import io
+import json
+import math
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import astuple, dataclass
 from statistics import mean
 from typing import Any
 
@@ -75,6 +82,16 @@ def in_order(load: Callable[[], Rows], months: int) -> Callable[[int], Stream]:
     return make
 
 
+def for_validation(stream: Stream, seed: int) -> Stream:
+    """A fifth of the rows of each month judged in place of its test rows, which are left out."""
+    learned, judged = [], []
+    for number, (x, y) in enumerate(stream.months):
+        chosen = np.random.default_rng((seed, number)).permutation(len(x)) < len(x) // 5
+        learned.append((x[~chosen], y[~chosen]))
+        judged.append((x[chosen], y[chosen]))
+    return Stream(learned, judged, regression=True)
+
+
 def approval() -> Rows:
     """A president's approval by five polls, day by day."""
     return table(gzip.decompress(packaged("river", "trump_approval.csv.gz")).decode(), "five_thirty_eight")
@@ -103,10 +120,10 @@ STREAMS: dict[str, Callable[[int], Stream]] = {
 
 
 class Hibnn:
-    """The estimator as it comes."""
+    """The estimator as it comes, or with some options of its method."""
 
-    def __init__(self, seed: int, method: str = "ibnn") -> None:
-        self.estimator = ContinualRegressor(method, random_state=seed, verbose=-1)
+    def __init__(self, seed: int, method: str = "ibnn", options: Mapping[str, Any] | None = None) -> None:
+        self.estimator = ContinualRegressor(method, random_state=seed, verbose=-1, options=options)
 
     def learn(self, x: NDArray[Any], y: NDArray[Any]) -> None:
         self.estimator.partial_fit(x, y)
@@ -169,9 +186,9 @@ class Network:
         return self._means(x), np.full(len(x), self.deviation)
 
 
-CONTENDERS: dict[str, Callable[[int], Any]] = {
+CONTENDERS: dict[str, Callable[..., Any]] = {
     "hibnn": Hibnn,
-    "hibnn, VCL": lambda seed: Hibnn(seed, "vcl"),
+    "hibnn, VCL": lambda seed, **given: Hibnn(seed, "vcl", **given),
     "ridge": Ridge,
     "MLP": Network,
     "retrained": lambda seed: Network(seed, retrained=True),
@@ -180,21 +197,49 @@ CONTENDERS: dict[str, Callable[[int], Any]] = {
 
 @dataclass(frozen=True)
 class Score:
-    """R2, coverage and width in standard deviations of the target, on rows of one kind."""
+    """R2, coverage, and in standard deviations of the target width and mean log density, on rows of one kind."""
 
     r2: float
     covered: float
     width: float
+    log_density: float
 
     @classmethod
     def of(cls, y: NDArray[Any], answer: Answer) -> "Score":
         means, deviations = answer
         inside = np.abs(y - means) < NORMAL * deviations
-        return cls(r2_score(y, means), float(inside.mean()), float(2 * NORMAL * deviations.mean() / y.std()))
+        squares = ((y - means) / deviations) ** 2
+        density = -0.5 * (math.log(2 * math.pi) + 2 * np.log(deviations / y.std()) + squares)
+        width = float(2 * NORMAL * deviations.mean() / y.std())
+        return cls(r2_score(y, means), float(inside.mean()), width, float(density.mean()))
+
+    @classmethod
+    def mean(cls, scores: Sequence["Score"]) -> "Score":
+        return cls(*(mean(values) for values in zip(*(astuple(score) for score in scores), strict=True)))
+
+    def __str__(self) -> str:
+        return f"{self.r2:.3f}, {100 * self.covered:.1f} %, {self.width:.2f}, {self.log_density:.2f}"
 
 
-def judge(stream: Stream, contender: Any) -> tuple[Score, Score, float]:
-    """On held-out rows of all months, on months to come, and the seconds it took."""
+@dataclass(frozen=True)
+class Reached:
+    """On held-out rows of all months, on months to come, and the seconds it took; of one seed or the mean of many."""
+
+    seen: Score
+    following: Score
+    seconds: float
+
+    @classmethod
+    def mean(cls, several: Sequence["Reached"]) -> "Reached":
+        seen, following = (Score.mean([getattr(one, kind) for one in several]) for kind in ("seen", "following"))
+        return cls(seen, following, mean(one.seconds for one in several))
+
+    def __str__(self) -> str:
+        return f"{self.seen} / {self.following} ({self.seconds:.1f} s)"
+
+
+def judge(stream: Stream, contender: Any) -> Reached:
+    """Learn all months, and be asked of those seen and those to come."""
     torch.set_num_threads(1)
     seconds, answers, targets = 0.0, [], []
     for at, (x, y) in enumerate(stream.months):
@@ -207,32 +252,37 @@ def judge(stream: Stream, contender: Any) -> tuple[Score, Score, float]:
             targets.append(after[1])
     following = tuple(np.concatenate(parts) for parts in zip(*answers, strict=True))
     x, y = (np.concatenate(parts) for parts in zip(*stream.tests, strict=True))
-    return Score.of(y, contender.predict(x)), Score.of(np.concatenate(targets), following), seconds
-
-
-def cell(name: str, contender: str, seeds: int) -> str:
-    """What one contender reached on one stream."""
-    scores = [judge(STREAMS[name](seed), CONTENDERS[contender](seed)) for seed in range(seeds)]
-    seen, following, seconds = zip(*scores, strict=True)
-    parts = [
-        f"{mean(score.r2 for score in kind):.3f}, {100 * mean(score.covered for score in kind):.1f} %, "
-        f"{mean(score.width for score in kind):.2f}"
-        for kind in (seen, following)
-    ]
-    return f"{parts[0]} / {parts[1]} ({mean(seconds):.1f} s)"
+    return Reached(Score.of(y, contender.predict(x)), Score.of(np.concatenate(targets), following), seconds)
 
 
 def main() -> None:
-    """Print the table, a line a stream as it is made."""
+    """Print the table, a line a stream as it is made, and the mean over streams."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--streams", nargs="*", default=list(STREAMS))
     parser.add_argument("--contenders", nargs="*", default=list(CONTENDERS))
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--judge-on", choices=("test", "validation"), default="test")
+    parser.add_argument("--options", type=json.loads, help="of hibnn's method, as JSON")
     given = parser.parse_args()
+    seeds = range(given.first_seed, given.first_seed + given.seeds)
+
+    def reached(name: str, contender: str) -> Reached:
+        scores = []
+        for seed in seeds:
+            stream, options = STREAMS[name](seed), {} if given.options is None else {"options": given.options}
+            stream = stream if given.judge_on == "test" else for_validation(stream, seed)
+            made = CONTENDERS[contender](seed, **(options if contender.startswith("hibnn") else {}))
+            scores.append(judge(stream, made))
+        return Reached.mean(scores)
+
     print(f"| stream | {' | '.join(given.contenders)} |\n|{'---|' * (1 + len(given.contenders))}")
+    rows = list[list[Reached]]()
     for name in given.streams:
-        cells = [cell(name, contender, given.seeds) for contender in given.contenders]
-        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+        rows.append([reached(name, contender) for contender in given.contenders])
+        print(f"| {name} | {' | '.join(map(str, rows[-1]))} |", flush=True)
+    means = [Reached.mean(column) for column in zip(*rows, strict=True)]
+    print(f"| mean | {' | '.join(map(str, means))} |")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ Rows that the network has not learned are counted by r on a grid, task by task a
 all that is kept, and the quantile of split conformal prediction (Vovk et al. 2005) is read off them, with one row more
 beyond all others for the row that is to be predicted. Rows of a month are counted before it is learned, so that
 intervals allow for change from month to month, and some that a large month does without after it. The network changes
-with every month, and the more it has learned the less it is too sure of itself, so earlier months count less. Before
+with every month, so earlier months count less; but only a little, for of few rows a quantile is not known well. Before
 there are rows, r is taken to be that of a normal distribution, worth `PRIOR_ROWS` rows. `hibnn.continual` counts and
 multiplies.
 """
@@ -25,8 +25,8 @@ EDGES = torch.logspace(-1.5, 1.5, 151, dtype=torch.float64)
 """Between the bins of r: from 0.03 to 32, each 5 % above the last."""
 LEVEL, NORMAL = 0.95, 1.959964
 PRIOR_ROWS = 10.0
-KEEP = 0.5
-"""What the counts of earlier months are multiplied by when another month is learned."""
+KEEP = 0.9
+"""What the counts of earlier months are multiplied by when another month is learned (docs/streams.md, Numbers)."""
 
 
 @dataclass(frozen=True)

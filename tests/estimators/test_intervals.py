@@ -54,6 +54,22 @@ def test_earlier_months_count_less_and_huge_errors_do_not_break_the_grid():
     assert counted.factor <= float(EDGES[-1])
 
 
+def test_the_quantile_rests_on_several_months_of_few_rows_and_still_follows_a_change():
+    def month(coverage, deviation, seed):
+        errors = deviation * torch.randn(60, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+        ones = torch.ones_like(errors)
+        return coverage.aged().update(GaussianPrediction(0 * ones, 0 * ones, ones), errors)
+
+    coverage = Coverage.new()
+    for seed in range(10):
+        coverage = month(coverage, 1.0, seed)
+    assert 5 * 60 < float(coverage.counts.sum()) < 8 * 60
+    assert coverage.factor == pytest.approx(1, abs=0.15)
+    for seed in range(12):
+        coverage = month(coverage, 0.5, seed)
+    assert coverage.factor < 0.8
+
+
 def test_the_row_to_be_predicted_counts_as_one_beyond_all_others():
     one = GaussianPrediction(torch.zeros(1000), torch.zeros(1000), torch.ones(1000))
     r = torch.linspace(0.5, 2, 1000, dtype=torch.float64)

@@ -13,6 +13,7 @@ from hibnn.estimators import ContinualClassifier, ContinualRegressor, load_model
 from hibnn.estimators.computing import thread_count, threads
 from hibnn.estimators.stopping import GAIN, Plateau
 from hibnn.estimators.training import training_length
+from hibnn.nn.layers.linear import first_log_variance
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +73,23 @@ def test_a_regression_stops_early_too(rows):
     model = ContinualRegressor(truncation=10, random_state=0).fit(x, x[:, 0] - x[:, 1])
     assert len(model.history_) < training_length(300, True)[0]
     assert model.score(x, x[:, 0] - x[:, 1]) > 0.95
+
+
+def test_a_regression_that_stopped_settles_for_half_of_the_epochs_before(rows):
+    x, _ = rows
+    learner = ContinualRegressor(truncation=10, random_state=0).fit(x, x[:, 0] - x[:, 1]).model_.learner
+    assert learner.stopped is not None
+    assert learner.epochs == learner.stopped + round(learner.stopped / 2) < learner.plan.epochs
+    assert learner.rate_factor(learner.epochs, 1) < 0.06
+
+
+def test_variances_of_a_regression_get_away_from_their_start_before_it_stops(rows):
+    x, _ = rows
+    y = x[:60, 0] + np.random.default_rng(1).normal(size=60)
+    learner = ContinualRegressor(random_state=0).fit(x[:60], y).model_.learner
+    weight = learner.bayesian.hidden_layers()[0].log_variance[:-1].detach()
+    start = first_log_variance(len(weight))
+    assert float((weight - start).mean()) > 0.8
 
 
 def test_other_methods_take_all_their_epochs(rows):

@@ -35,7 +35,7 @@ def method_options(
             # held-out rows say when to stop; a step of all weights moves a neuron by more, the more inputs it has
             values["learning_rate"] = min(0.1, (0.1 if regression else 0.3) * inputs**-0.5)
             if regression:  # how much a month counts against the next is in the variances: they must get there in time
-                values["variance_rate"] = 1e-2
+                values["variance_rate"] = 2e-2
         values["input_std"] = 0.0 if scaling != "examples" else 1.0 if sized else 0.3
         if scaling != "examples":
             values["init_std"] = min(0.5, inputs**-0.5)

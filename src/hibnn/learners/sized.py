@@ -44,6 +44,9 @@ CUTS = 12
 STEPS, FEWER_STEPS = 150, 60
 """Nothing is dropped before so many steps of the optimiser, where the epochs have as many; fewer if held-out rows are
 watched, whose learning rates are larger."""
+SETTLING, REAL_SETTLING = 0.25, 0.5
+"""How long an experience that stopped goes on, as a share of the epochs before: to learn the rows that were held out.
+Real targets get longer: chosen on validation rows (docs/streams.md, Numbers)."""
 HELD_OUT, LEAST_HELD_OUT, MOST_HELD_OUT = 0.1, 100, 2000
 """A tenth of the rows is held out, but at least a hundred where that is no more than a third, and at most 2,000."""
 
@@ -94,19 +97,23 @@ class SizedBayes(SequentialBayes):
         """The next part begins with this epoch: the cuts, or else the end."""
         if number < self.explored:
             self.explored = number
-        elif self.bayesian.buffet is None and number + settling(number) < self.plan.epochs:
+        elif self.bayesian.buffet is None and number + self.settling(number) < self.plan.epochs:
             self.stopped = self.stopped or number
+
+    def settling(self, epochs: int) -> int:
+        """How many epochs follow those before a plateau."""
+        return max(1, round((REAL_SETTLING if self.setting.regression else SETTLING) * epochs))
 
     @property
     def epochs(self) -> int:
-        return self.plan.epochs if self.stopped is None else self.stopped + settling(self.stopped)
+        return self.plan.epochs if self.stopped is None else self.stopped + self.settling(self.stopped)
 
     def rate_factor(self, step: int, steps_per_epoch: int) -> float:
         """As planned; from a plateau on a cosine to 5 % of what it was there."""
         if self.stopped is None:
             return super().rate_factor(step, steps_per_epoch)
         first = (self.stopped - self.plan.likelihood_epochs) * steps_per_epoch
-        falling = Schedule.COSINE.factor(step - first, settling(self.stopped) * steps_per_epoch)
+        falling = Schedule.COSINE.factor(step - first, self.settling(self.stopped) * steps_per_epoch)
         return falling * super().rate_factor(first, steps_per_epoch)
 
     @torch.no_grad()
@@ -373,11 +380,6 @@ class SizedBayes(SequentialBayes):
             return [float(width) for width in widths]
         means = self.sized.mask_form.expected(self.bayesian.buffet)
         return [float(width - len(layer) + layer.sum()) for width, layer in zip(widths, means, strict=True)]
-
-
-def settling(epochs: int) -> int:
-    """How many epochs follow those before a plateau: a quarter of them, a fifth of all."""
-    return max(1, round(epochs / 4))
 
 
 @torch.no_grad()
