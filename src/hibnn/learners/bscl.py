@@ -25,6 +25,7 @@ from hibnn.learners.adam import Adam
 from hibnn.learners.base import Prediction, Setting, State
 from hibnn.learners.method import PURPLE, Card, Look, Method
 from hibnn.learners.network import NetworkLearner, NetworkOptions, check_option
+from hibnn.learners.sequential_bayes import ROWS_AT_ONCE
 from hibnn.learners.training import Means, minibatches
 from hibnn.nn.layers.linear import gaussian_start
 from hibnn.nn.layers.weight_masks import with_biases
@@ -32,9 +33,6 @@ from hibnn.nn.layout import Layout
 from hibnn.nn.networks.bayesian import BayesianMLP
 from hibnn.nn.networks.compact import compacted
 from hibnn.nn.networks.masked import MaskedNetwork
-
-ROWS_AT_ONCE = 10_000
-"""Of predictions, every draw counted: layers of so many stay in the processor's cache."""
 
 
 @dataclass(frozen=True)
