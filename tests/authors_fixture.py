@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from hibnn.learners.authors_objective import authors_objective
-from hibnn.learners.objective import Draws
+from hibnn.learners.objective import Draws, Minibatch
 from hibnn.nn.layers.authors import AuthorsHIBP, AuthorsIBP
 from hibnn.nn.layers.linear import WeightNoise
 from hibnn.nn.layout import Layout
@@ -70,7 +70,7 @@ def evaluated(theirs, network, generator, times):
 def once(theirs, network, generator):
     """Terms, their gradients, masks and the accuracy of single draws, under the names of the file."""
     examples = int(theirs.inputs["N"])
-    terms = authors_objective(network, theirs.x, theirs.y, 0, examples, Categorical(), DRAWS, generator)
+    terms = authors_objective(network, Minibatch(theirs.x, theirs.y, 0, examples, Categorical()), DRAWS, generator)
     found = {"ll": -terms["nll"], "kl_gauss": terms["kl_weights"] * examples, "kl_bern": terms["kl_masks"] * examples}
     if theirs.kind == "ibnn":
         found["kl_beta"] = terms["kl_sticks"] * examples

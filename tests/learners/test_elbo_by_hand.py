@@ -9,7 +9,7 @@ import torch
 from hibnn.cli.step_timing import new_learner, random_rows, task_of
 from hibnn.learners import sequential_bayes
 from hibnn.learners.elbo_by_hand import elbo_with_gradients, is_written_out
-from hibnn.learners.objective import Draws, negative_elbo
+from hibnn.learners.objective import Draws, Minibatch, negative_elbo
 from hibnn.nn.layers import local
 from hibnn.nn.layers.ibp import HIBPMask, IBPMask, Sticks
 from hibnn.nn.layers.linear import WeightNoise
@@ -69,7 +69,7 @@ def gradients(made, likelihood, y, draws, written_out):
     for parameter in (*made.parameters(), *noise):
         parameter.grad = None
     objective = elbo_with_gradients if written_out else negative_elbo
-    terms = objective(made, x, y, 0, 40, likelihood, draws, torch.Generator().manual_seed(1), 0.6)
+    terms = objective(made, Minibatch(x, y, 0, 40, likelihood, 0.6), draws, torch.Generator().manual_seed(1))
     if not written_out:
         sum(terms.values()).backward()
         terms = {name: value.item() for name, value in terms.items()}

@@ -8,7 +8,7 @@ import pytest
 import torch
 from scipy import integrate, stats
 
-from hibnn.learners.objective import Draws, negative_elbo, training_masks
+from hibnn.learners.objective import Draws, Minibatch, negative_elbo, training_masks
 from hibnn.nn.layers.ibp import HIBPMask, IBPMask, Sticks
 from hibnn.nn.layers.masks import Relaxation
 from hibnn.nn.layout import Layout
@@ -30,7 +30,8 @@ def network(inputs, widths, outputs, buffet=None, log_variance=-2.0, prior_varia
 def repeated(made, x, y, examples, likelihood, draws, generator, times=200):
     """Many independent estimates of every term."""
     with torch.no_grad():
-        estimates = [negative_elbo(made, x, y, 0, examples, likelihood, draws, generator) for _ in range(times)]
+        batch = Minibatch(x, y, 0, examples, likelihood)
+        estimates = [negative_elbo(made, batch, draws, generator) for _ in range(times)]
     return {name: torch.stack([one[name] for one in estimates]) for name in estimates[0]}
 
 
@@ -80,7 +81,7 @@ def test_the_gradient_vanishes_at_the_exact_posterior_and_not_beside_it(generato
         gradients = []
         for _ in range(300):
             made.zero_grad()
-            terms = negative_elbo(made, HADAMARD, y[:, None], 0, 4, Gaussian(1, noise), Draws(), generator)
+            terms = negative_elbo(made, Minibatch(HADAMARD, y[:, None], 0, 4, Gaussian(1, noise)), Draws(), generator)
             (terms["nll"] + terms["kl_weights"]).backward()
             gradients.append(torch.stack([head.mean.grad, head.log_variance.grad]).flatten())
         gradients = torch.stack(gradients)
@@ -180,7 +181,7 @@ def test_values_and_gradients_are_finite_at_the_extremes(generator, alpha, hiera
         buffet = IBPMask([Sticks(units, alpha, alpha) for _ in widths])
     made = network(4, widths, 3, buffet)
     x, y = torch.randn(32, 4, generator=generator), torch.arange(32) % 3
-    terms = negative_elbo(made, x, y, 0, 32, Categorical(), Draws(prior_temperature=1.0), generator)
+    terms = negative_elbo(made, Minibatch(x, y, 0, 32, Categorical()), Draws(prior_temperature=1.0), generator)
     torch.stack(list(terms.values())).sum().backward()
     assert all(torch.isfinite(value) for value in terms.values())
     for name, parameter in made.named_parameters():

@@ -19,32 +19,24 @@ import torch
 from torch import Tensor
 
 from hibnn.distributions.concrete import kl_concrete
-from hibnn.learners.objective import Draws
+from hibnn.learners.objective import Draws, Minibatch
 from hibnn.nn.layers.authors import AuthorsMask, relaxed
-from hibnn.nn.likelihoods import Likelihood
 from hibnn.nn.networks.bayesian import BayesianMLP
 
 
 def authors_objective(
-    network: BayesianMLP,
-    x: Tensor,
-    y: Tensor,
-    head: int,
-    examples: int,
-    likelihood: Likelihood,
-    draws: Draws,
-    generator: torch.Generator,
-    kl_weight: float = 1.0,
+    network: BayesianMLP, batch: Minibatch, draws: Draws, generator: torch.Generator
 ) -> dict[str, Tensor]:
-    """The terms for a minibatch of a task with `examples` examples; their sum is to be minimised."""
+    """The terms for a minibatch; their sum is to be minimised."""
     buffet = network.buffet
     assert isinstance(buffet, AuthorsMask)
-    masks = buffet.masks(draws.averaged_masks, len(x), draws.temperature, generator)
+    rows = len(batch.x)
+    masks = buffet.masks(draws.averaged_masks, rows, draws.temperature, generator)
     every_draw = [mask.repeat(draws.weights, 1) for mask in masks]  # draws of the weights share an example's mask
-    outputs, kl_weights = network.forward_with_kl(x, head, every_draw, generator, draws.weights)
-    divergences = {"kl_weights": kl_weights} | mask_divergences(buffet, len(x), draws, generator)
-    scale = kl_weight / examples
-    return {"nll": likelihood.nll(outputs, y)} | {name: value * scale for name, value in divergences.items()}
+    outputs, kl_weights = network.forward_with_kl(batch.x, batch.head, every_draw, generator, draws.weights)
+    divergences = {"kl_weights": kl_weights} | mask_divergences(buffet, rows, draws, generator)
+    nll = batch.likelihood.nll(outputs, batch.y)
+    return {"nll": nll} | {name: value * batch.scale for name, value in divergences.items()}
 
 
 def mask_divergences(buffet: AuthorsMask, rows: int, draws: Draws, generator: torch.Generator) -> dict[str, Tensor]:

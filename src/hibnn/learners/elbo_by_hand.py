@@ -8,14 +8,12 @@ product of matrices. `hibnn.learners.sequential_bayes` asks `is_written_out` fir
 """
 
 import torch
-from torch import Tensor
 
-from hibnn.learners.objective import Draws
+from hibnn.learners.objective import Draws, Minibatch
 from hibnn.nn.layers import masks
 from hibnn.nn.layers.linear import WeightNoise
 from hibnn.nn.layers.masks import Relaxation
 from hibnn.nn.layout import Layout
-from hibnn.nn.likelihoods import Likelihood
 from hibnn.nn.networks.bayesian import BayesianMLP
 from hibnn.nn.networks.local import draw_network, pull_network_back
 
@@ -31,25 +29,18 @@ def is_written_out(network: BayesianMLP, draws: Draws) -> bool:
 
 @torch.no_grad()
 def elbo_with_gradients(
-    network: BayesianMLP,
-    x: Tensor,
-    y: Tensor,
-    head: int,
-    examples: int,
-    likelihood: Likelihood,
-    draws: Draws,
-    generator: torch.Generator,
-    kl_weight: float = 1.0,
+    network: BayesianMLP, batch: Minibatch, draws: Draws, generator: torch.Generator
 ) -> dict[str, float]:
     """The terms of `negative_elbo`, from the same draws; every parameter gets its gradient of their sum."""
-    scale, rows = kl_weight / examples, x.shape[0] * draws.weights
+    x, scale = batch.x, batch.scale
+    rows = len(x) * draws.weights
     drawn = None if network.buffet is None else network.buffet.draw(draws.stick_sets, generator)
     odds = () if drawn is None else drawn.odds
     every = [masks.draw(layer, rows, draws.temperature, generator) for layer in odds]
     z = [masks.first_rows(layer, rows) for layer in every]
-    layers = [*network.hidden_layers(), *network.heads_of(head)]
+    layers = [*network.hidden_layers(), *network.heads_of(batch.head)]
     outputs, twice, kept = draw_network(x, layers, z, network.noises(layers, x, draws.weights, generator))
-    nll, gradient = likelihood.nll_with_gradient(outputs, y)
+    nll, gradient = batch.likelihood.nll_with_gradient(outputs, batch.y)
     _, to_weights, to_masks = pull_network_back(gradient, scale, kept, z)
     for layer, (to_mean, to_log_variance) in zip(layers, to_weights, strict=True):
         layer.mean.grad, layer.log_variance.grad = to_mean, to_log_variance

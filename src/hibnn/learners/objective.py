@@ -39,25 +39,35 @@ class Draws:
     relaxation: Relaxation = Relaxation.ODDS
 
 
+@dataclass(frozen=True)
+class Minibatch:
+    """What an objective is asked about: rows of a task, how they are judged, and what share of the KL they bear."""
+
+    x: Tensor
+    y: Tensor
+    head: int
+    examples: int
+    """of the whole task"""
+    likelihood: Likelihood
+    kl_weight: float = 1.0
+
+    @property
+    def scale(self) -> float:
+        """What a divergence of the whole network counts for one example."""
+        return self.kl_weight / self.examples
+
+
 def negative_elbo(
-    network: BayesianMLP,
-    x: Tensor,
-    y: Tensor,
-    head: int,
-    examples: int,
-    likelihood: Likelihood,
-    draws: Draws,
-    generator: torch.Generator,
-    kl_weight: float = 1.0,
+    network: BayesianMLP, batch: Minibatch, draws: Draws, generator: torch.Generator
 ) -> dict[str, Tensor]:
-    """The terms for a minibatch of a task with `examples` examples; their sum is to be minimised."""
-    scale = kl_weight / examples
+    """The terms for a minibatch; their sum is to be minimised."""
     terms: dict[str, Tensor] = {}
     masks = None
     if network.buffet is not None:
-        masks, terms = training_masks(network.buffet, len(x) * draws.weights, examples, draws, generator, kl_weight)
-    outputs, kl_weights = network.forward_with_kl(x, head, masks, generator, draws.weights)
-    return {"nll": likelihood.nll(outputs, y), "kl_weights": kl_weights * scale} | terms
+        rows = len(batch.x) * draws.weights
+        masks, terms = training_masks(network.buffet, rows, batch.examples, draws, generator, batch.kl_weight)
+    outputs, kl_weights = network.forward_with_kl(batch.x, batch.head, masks, generator, draws.weights)
+    return {"nll": batch.likelihood.nll(outputs, batch.y), "kl_weights": kl_weights * batch.scale} | terms
 
 
 def training_masks(

@@ -22,7 +22,7 @@ from hibnn.learners.bayes_options import BayesOptions, Plan
 from hibnn.learners.elbo_by_hand import elbo_with_gradients, is_written_out
 from hibnn.learners.network import NetworkLearner
 from hibnn.learners.neurons import BuffetNeurons, Neurons
-from hibnn.learners.objective import negative_elbo
+from hibnn.learners.objective import Minibatch, negative_elbo
 from hibnn.learners.training import Means, check_finite, minibatches
 from hibnn.nn.layers.ibp import NeuronMask
 from hibnn.nn.layers.linear import WeightNoise, gaussian_start
@@ -199,20 +199,11 @@ class SequentialBayes(NetworkLearner):
 
     def terms(self, rows: Tensor, kl_weight: float, generator: torch.Generator) -> dict[str, float]:
         """The terms of the objective on a minibatch; parameters get the gradient of their sum."""
-        given = (
-            self.bayesian,
-            self.x.index_select(0, rows),
-            self.y.index_select(0, rows),
-            self.task,
-            self.examples(),
-            self.likelihood_of(rows),
-            self.draws,
-            generator,
-            kl_weight,
-        )
+        x, y = self.x.index_select(0, rows), self.y.index_select(0, rows)
+        batch = Minibatch(x, y, self.task, self.examples(), self.likelihood_of(rows), kl_weight)
         if self.objective is negative_elbo and is_written_out(self.bayesian, self.draws):
-            return elbo_with_gradients(*given)
-        terms = self.objective(*given)
+            return elbo_with_gradients(self.bayesian, batch, self.draws, generator)
+        terms = self.objective(self.bayesian, batch, self.draws, generator)
         reduce(torch.add, terms.values()).backward()
         return {name: value.item() for name, value in terms.items()}
 
