@@ -61,3 +61,15 @@ def test_what_was_not_run_is_counted_and_one_seed_is_said_to_be_one():
     assert (found.numbers, found.words) == ("1 of 1 hold, 1 not run yet: a +1.00 (± 0.50)", "reproduced so far")
     assert judged([Case("a", ABOVE)]).words == "reproduced"
     assert "one seed" in judged([Case("a", mean_difference([3.0]))]).numbers
+
+
+def test_many_cases_are_told_by_their_range_and_kept_one_by_one():
+    found = judged([Case("a", ABOVE), Case("b", BELOW), Case("c", OPEN), Case("d", None)])
+    least, largest = (f"{value.mean:+.2f}" for value in sorted((ABOVE, BELOW, OPEN), key=lambda each: each.mean)[::2])
+    assert found.numbers == f"1 of 3 hold, 1 not run yet: {least} to {largest}"
+    assert [(case.name, case.word) for case in found.cases] == [
+        ("a", ""),
+        ("b", "✗"),
+        ("c", "(open)"),
+        ("d", "not run yet"),
+    ]

@@ -13,6 +13,9 @@ from enum import StrEnum
 from hibnn.evaluation.significance import mean_and_error, student_quantile
 from hibnn.reproduce.records import Recorded
 
+FEW = 2
+"""Cases that fit into a line."""
+
 
 class Verdict(StrEnum):
     """What became of a claim."""
@@ -70,16 +73,20 @@ class Case:
             return True
         return None if self.found.mean > self.least else False
 
-    def __str__(self) -> str:
+    @property
+    def word(self) -> str:
+        """What became of it, in a word; nothing where it holds."""
         if self.found is None:
-            return f"{self.name}: not run yet"
-        word = {True: "", False: " ✗", None: " (open)"}[self.holds]
-        return f"{self.name} {self.found}{word}"
+            return "not run yet"
+        return {True: "", False: "✗", None: "(open)"}[self.holds]
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, (self.name, str(self.found or ""), self.word)))
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What our numbers say of a claim: the verdict, the numbers in words, and the runs behind them.
+    """What our numbers say of a claim: the verdict, the numbers in words, the runs behind them, and its cases.
 
     `whole` is false where some of its cases were not run: the verdict is one so far.
     """
@@ -88,6 +95,7 @@ class Finding:
     numbers: str
     records: tuple[Recorded, ...] = ()
     whole: bool = True
+    cases: tuple[Case, ...] = ()
 
     @property
     def words(self) -> str:
@@ -96,13 +104,22 @@ class Finding:
 
 def judged(cases: Iterable[Case], records: Iterable[Recorded] = (), note: str = "") -> Finding:
     """Reproduced if every case that was run holds, not if none does, partly otherwise; a single seed is no verdict."""
-    listed = list(cases)
+    listed = tuple(cases)
     run = [case for case in listed if case.found is not None and case.found.half_width is not None]
     if not run:
-        begun = "; ".join(str(case) for case in listed if case.found is not None)
-        return Finding(Verdict.NOT_RUN, f"a single seed decides nothing: {begun}" if begun else "-", tuple(records))
+        begun = [case for case in listed if case.found is not None]
+        words = f"a single seed decides nothing: {_in_short(begun)}" if begun else "-"
+        return Finding(Verdict.NOT_RUN, words, tuple(records), cases=listed)
     holding = sum(case.holds is True for case in run)
     verdict = Verdict.REPRODUCED if holding == len(run) else Verdict.PARTLY if holding else Verdict.NOT
     missing = f", {len(listed) - len(run)} not run yet" if len(run) < len(listed) else ""
-    words = f"{holding} of {len(run)} hold{missing}: " + "; ".join(map(str, run))
-    return Finding(verdict, f"{words}. {note}" if note else words, tuple(records), len(run) == len(listed))
+    words = f"{holding} of {len(run)} hold{missing}: {_in_short(run)}"
+    return Finding(verdict, f"{words}. {note}" if note else words, tuple(records), len(run) == len(listed), listed)
+
+
+def _in_short(cases: Sequence[Case]) -> str:
+    """A few cases one by one, of more the least and the largest difference."""
+    if len(cases) <= FEW:
+        return "; ".join(map(str, cases))
+    means = [case.found.mean for case in cases if case.found is not None]
+    return f"{min(means):+.2f} to {max(means):+.2f}"
