@@ -164,7 +164,7 @@ def coresets(traits: Traits) -> dict[str, Any]:
 
 METHOD = Method(
     "vcl-coreset",
-    "vcl refreshed by kept examples before it answers",
+    "VCL refreshed by kept examples before it answers",
     CoresetOptions,
     CoresetBayes,
     Card(f"{vcl.STORES}, and a few examples of each task", vcl.NGUYEN),

@@ -19,7 +19,7 @@ def children(traits: Traits) -> dict[str, Any]:
 LOOK = Look("HIBNN", VERMILLION, "-", "s", "///")
 METHOD = Method(
     "hibnn",
-    "vcl with a hierarchical IBP over all layers",
+    "VCL with a hierarchical IBP over all layers",
     HierarchicalOptions,
     ibnn.new_learner,
     Card(

@@ -91,7 +91,7 @@ def stamped(look: Look, soft: str, hard: str) -> tuple[Variant, ...]:
 LOOK = Look("IBNN", BLUE, "-", "o")
 METHOD = Method(
     "ibnn",
-    "vcl with an IBP over each layer's neurons",
+    "VCL with an IBP over each layer's neurons",
     BuffetOptions,
     new_learner,
     Card(f"{vcl.STORES}, two numbers a neuron for its stick", "Kessler, Nguyen, Zohren, Roberts 2021, section 2"),

@@ -22,7 +22,7 @@ class EvaluationProtocol:
     granularity: str = "sample"
     """where a head must be inferred: for each sample, batch:n, or once for a task's whole test set"""
     score: Score = "predictive"
-    """which entropy: of the averaged prediction, or of a draw on average (the paper's)"""
+    """which entropy: of the averaged prediction (the paper's), or of a draw on average (its authors' program)"""
     task_inference: TaskInferenceChoice = "auto"
     """what tells the task: a density over inputs, a head's entropy (the paper's) or its mutual information; auto: a
     density wherever a task must be inferred"""
@@ -38,8 +38,8 @@ class EvaluationProtocol:
     """a density sees every input raised to this power; unless given, the one that best tells the first task's classes
     apart: more than 1 suits bright signs on a varied ground"""
     density_standardise: bool = DensityOptions.standardise
-    """whether every example is brought to mean 0 and deviation 1 before its density, as suits images;
-    --no-density-standardise leaves it as it is"""
+    """every example is brought to mean 0 and deviation 1 before its density, as suits images; --no-density-standardise
+    leaves it as it is"""
     density_of: Of = "inputs"
     """densities of inputs, or of the network's last hidden layer, which goes on changing as later tasks are learned"""
     density_scores: ScoresChoice = "auto"
