@@ -30,7 +30,14 @@ def test_the_cost_is_epochs_times_examples_and_an_evaluation_a_task():
     (size, _) = task_sizes(made)
     cost = measure(made)
     assert cost.training == pytest.approx(2 * size.train / 48 * (4 + 1))
-    assert cost.evaluation == pytest.approx(2 * size.test / 64)
+    assert cost.evaluation == 2  # on all of so few test examples
+
+
+@pytest.mark.usefixtures("one_second")
+def test_of_many_test_examples_some_are_measured():
+    made = experiment(dataset="split-mnist", tasks=2)
+    tests = sum(size.test for size in task_sizes(made))
+    assert measure(made).evaluation == pytest.approx(tests / module.TEST_EXAMPLES)
 
 
 @pytest.mark.usefixtures("one_second")

@@ -24,7 +24,8 @@ from hibnn.learners.replay import ReplayOptions
 from hibnn.runs.experiment import Experiment
 from hibnn.runs.trainer import new_model
 
-BATCHES, TEST_EXAMPLES = 3, 64
+BATCHES, TEST_EXAMPLES = 3, 512
+"""Of a stand-in's task; the latter where it has as many: of fewer, what a prediction costs once would count for each."""
 BATCH = 128
 """For methods without minibatches."""
 HELD_OUT = 0.1
@@ -80,7 +81,7 @@ def measure(experiment: Experiment) -> Cost:
         densities = begun if model.density_of else 0.0
         training += scale * (sum(epochs) + densities + _seconds(model.end))
         spent = _seconds(lambda: evaluate(model, stand_in, granularity))
-        evaluation += spent * size.test / TEST_EXAMPLES
+        evaluation += spent * size.test / _judged(size)
     return Cost(training, evaluation)
 
 
@@ -117,11 +118,15 @@ def _stand_in(experiment: Experiment, sizes: Sequence[TaskSize], examples: int) 
     for size in sizes:
         labels = tuple(range(first, first + size.classes))
         first += size.classes
-        tasks.append(
-            Task("random", labels, experience(examples, size.classes), experience(TEST_EXAMPLES, size.classes))
-        )
+        train, test = experience(examples, size.classes), experience(_judged(size), size.classes)
+        tasks.append(Task("random", labels, train, test))
     same_classes = find_benchmark(experiment.dataset).same_classes
     return Benchmark(experiment.dataset, experiment.scenario, tuple(tasks), same_classes)
+
+
+def _judged(size: TaskSize) -> int:
+    """How many test examples a stand-in's task has."""
+    return min(TEST_EXAMPLES, size.test)
 
 
 def _phases(learner: Learner, experiment: Experiment) -> list[tuple[int, int]]:
