@@ -25,7 +25,7 @@ from hibnn.runs.experiment import Experiment
 from hibnn.runs.trainer import new_model
 
 BATCHES, TEST_EXAMPLES = 3, 512
-"""Of a stand-in's task; the latter where it has as many: of fewer, what a prediction costs once would count for each."""
+"""Of a stand-in's task, the latter at most: of few examples, what a prediction costs once would count for each."""
 BATCH = 128
 """For methods without minibatches."""
 HELD_OUT = 0.1
