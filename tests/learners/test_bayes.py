@@ -6,7 +6,10 @@ import torch
 from checks import check_learner, learn, probabilities, small_benchmark, small_learner
 from hibnn.benchmarks import Scenario
 from hibnn.errors import UserError
+from hibnn.learners import find_method
+from hibnn.learners.base import Setting
 from hibnn.learners.bayes_options import BayesOptions, BuffetOptions, HierarchicalOptions
+from hibnn.learners.presets import options_for
 from hibnn.learners.schedule import Schedule
 from hibnn.nn.layers.masks import Relaxation
 from hibnn.nn.layout import Layout
@@ -70,6 +73,30 @@ def test_child_alpha_grows_with_every_data_set():
         learner.epoch(0)
         learner.end()
     assert seen == [2.0, 2.0, 5.0]
+
+
+def test_a_restored_model_has_the_child_alpha_of_its_last_task():
+    benchmark = small_benchmark(tasks=2)
+    options = {"epochs": 1, "size": "prior", "timestamps": "none", "child_alpha_step": 8.0, "child_alpha_every": 1}
+    learner = small_learner("hibnn", benchmark, **options)
+    for task in benchmark.tasks:
+        learn(learner, task)
+    restored = small_learner("hibnn", benchmark, **options)
+    restored.restore(learner.state())
+    assert restored.bayesian.buffet.child_alpha == learner.bayesian.buffet.child_alpha == 12.0
+    assert torch.equal(probabilities(restored, benchmark, 1), probabilities(learner, benchmark, 1))
+
+
+@pytest.mark.parametrize("common", [True, False])
+def test_outputs_for_the_classes_of_other_tasks_are_trained_and_those_of_a_task_to_come_are_not(common):
+    benchmark = small_benchmark()
+    setting = Setting(benchmark.inputs, Layout.MULTI, common_outputs=common)
+    learner = find_method("vcl").learner(options_for("vcl", "split-digits"), setting)
+    split = benchmark.tasks[0].train.load()
+    learner.begin_experience(split, 10)
+    learner.terms(torch.arange(len(split.y)), 0.0, torch.Generator().manual_seed(0))
+    (head,) = learner.bayesian.heads_of(0)
+    assert (head.mean.grad[-1, 2:] > 0).all() if common else (head.mean.grad[:, 2:] == 0).all()
 
 
 def test_the_warm_up_weighs_the_kl_by_the_epoch():

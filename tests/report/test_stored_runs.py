@@ -264,8 +264,9 @@ def test_stored_predictions_become_figures_of_uncertainty(stored, tmp_path):
     copy = shutil.copytree(stored / "ibnn-0", tmp_path / "run")
     probabilities, targets = np.array([[0.9, 0.1], [0.2, 0.8]], np.float16), np.array([0, 0])
     known, ood = np.array([0.1, 0.2]), np.array([0.5, 0.6])
-    tensors = {"task0.probabilities": probabilities, "task0.targets": targets, "task0.entropy": known}
-    save_file(tensors | {"ood0.entropy": ood}, copy / "predictions.safetensors")
+    tensors = {"task0.probabilities": probabilities, "task0.targets": targets}
+    told = {"task0.entropy": ood, "task0.within_entropy": known}
+    save_file(tensors | told | {"ood0.entropy": ood}, copy / "predictions.safetensors")
     drawings = {drawing.name: drawing.figure for drawing in draw_all(records_below([copy]))}
     curve = drawings["reliability-split-digits-task"].axes[0].lines[1].get_ydata()
     assert curve[~np.isnan(curve)].tolist() == [0, 1]

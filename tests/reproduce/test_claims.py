@@ -82,6 +82,10 @@ def test_a_small_range_of_widths_may_outperform_the_ibnn():
 
     assert verdict("few_widths_win", study((50, 75))) is Verdict.REPRODUCED
     assert verdict("few_widths_win", study((50, 75, 100))) is Verdict.NOT
+    one_seed = Book([run for runs in study(()).by_place.values() for run in runs if run.seed == SEEDS[0]])
+    assert verdict("few_widths_win", one_seed) is Verdict.NOT_RUN
+    two_widths = [run for runs in study(()).by_place.values() for run in runs if run.options["width"] != 75]
+    assert verdict("few_widths_win", Book(two_widths)) is Verdict.NOT_RUN
     assert verdict("width_matters", study((50,))) is Verdict.REPRODUCED
 
 
@@ -109,6 +113,8 @@ def test_gem_depends_on_width_in_the_class_scenario():
         return 0.9 - (0.1 if scenario == "class" and width == 10 else 0.0)
 
     assert verdict("gem_is_sensitive_in_class", table({"gem": level})) is Verdict.REPRODUCED
+    everywhere = table({"gem": lambda dataset, scenario, width: 0.9 - 0.001 * min(width, 100)})
+    assert verdict("gem_is_sensitive_in_class", everywhere) is Verdict.PARTLY
 
 
 def test_the_ibnn_expands_if_the_last_task_has_more_neurons_than_the_first():
@@ -133,6 +139,13 @@ def den(with_stamps, without):
 def test_den_depends_on_its_stamps_if_it_is_worse_without():
     assert verdict("stamps_matter", den(0.9, 0.6)) is Verdict.REPRODUCED
     assert verdict("stamps_matter", den(0.6, 0.9)) is Verdict.NOT
+
+
+@pytest.mark.parametrize(("without", "expected"), [(0.9, "REPRODUCED"), (0.8, "NOT"), (0.99, "NOT")])
+def test_den_without_stamps_is_comparable_if_neither_is_far_above_the_other(without, expected):
+    ibnn = [run for runs in table({"ibnn": 0.9}).by_place.values() for run in runs]
+    others = [run for runs in den(0.95, without).by_place.values() for run in runs]
+    assert verdict("den_without_is_comparable", Book([*ibnn, *others])) is Verdict[expected]
 
 
 def difficulty(method, acc, units, **options):

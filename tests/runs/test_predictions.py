@@ -42,3 +42,18 @@ def test_densities_of_features_tell_foreign_data_from_own_through_the_network():
         task_inference="density", density_of="features", density_standardise=False,
     )  # fmt: skip
     assert 0.5 < run(experiment)["ood_auroc"] <= 1
+
+
+@pytest.mark.parametrize(("mixing", "tolerance"), [("hard", 1e-9), ("soft", 0.1)])
+def test_without_a_density_foreign_data_are_compared_under_the_same_head_as_own(mixing, tolerance):
+    def auroc(scenario, **more):
+        options = options_for("vcl", "split-digits", epochs=2, prediction="mean")
+        made = Experiment(
+            method="vcl", dataset="split-digits", scenario=scenario, options=options, tasks=2, ood="digits", **more
+        )
+        return run(made)["ood_auroc"]
+
+    told = auroc(Scenario.TASK)
+    assert auroc(Scenario.CLASS, task_inference="entropy", mixing=mixing) == pytest.approx(
+        told, abs=tolerance
+    )  # soft: some rows are held out

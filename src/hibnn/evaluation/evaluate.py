@@ -55,10 +55,10 @@ class TaskEvaluation:
 
     `label_correct`: the label is right, whichever task it was thought to belong to (for permuted class-IL the paper's
     convention). `class_correct`: label and task are both right. `task_correct`: the task was inferred rightly, or None
-    where nothing is inferred. `within_correct`: the label is right if the task is told. `outlier_scores`: how strange a
-    density finds each example, if there is one. The columns of `probabilities` are labels, or in the class scenario all
-    classes seen. `network` and `density` are what each would have answered alone; None where there is no network, or no
-    density.
+    where nothing is inferred. `within_correct`: the label is right if the task is told; `within_entropy`: of what the
+    task's head says. `outlier_scores`: how strange a density finds each example, if there is one. The columns of
+    `probabilities` are labels, or in the class scenario all classes seen. `network` and `density` are what each would
+    have answered alone; None where there is no network, or no density.
     """
 
     probabilities: np.ndarray
@@ -69,6 +69,7 @@ class TaskEvaluation:
     class_correct: np.ndarray
     task_correct: np.ndarray | None
     within_correct: np.ndarray
+    within_entropy: np.ndarray
     gibbs_accuracy: float
     outlier_scores: np.ndarray | None = None
     network: "TaskEvaluation | None" = None
@@ -129,10 +130,11 @@ def _mixed(
     """Several heads, each with a weight for every example: `tasks` is (heads, examples); their classes may be apart."""
     own_correct = within[number].probabilities.argmax(-1) == y
     if apart:
-        mixture = mix_classes(within, places_in_turn(sizes), tasks)
-        return _judged(mixture, y, y + sum(sizes[:number]), mixture.tasks.argmax(0) == number, own_correct, sizes)
-    mixture = mix_classes(within, [torch.eye(size) for size in sizes], tasks)
-    return _judged(mixture, y, y, mixture.tasks.argmax(0) == number, own_correct)
+        mixture, targets = mix_classes(within, places_in_turn(sizes), tasks), y + sum(sizes[:number])
+    else:
+        mixture, targets, sizes = mix_classes(within, [torch.eye(size) for size in sizes], tasks), y, ()
+    judged = _judged(mixture, y, targets, mixture.tasks.argmax(0) == number, own_correct, sizes)
+    return replace(judged, within_entropy=within[number].entropy.cpu().numpy())
 
 
 def _judged(
@@ -158,5 +160,6 @@ def _judged(
         class_correct.cpu().numpy(),
         None if task_correct is None else task_correct.cpu().numpy(),
         within_correct.cpu().numpy(),
+        prediction.entropy.cpu().numpy(),
         float(prediction.votes.gather(-1, targets[:, None]).mean()),
     )

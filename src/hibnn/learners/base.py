@@ -64,6 +64,8 @@ class Setting:
     regression: bool = False
     example_bytes: int = 0
     """4 an input, if not given"""
+    common_outputs: bool = False
+    """every head has outputs for the classes of all tasks, and learns that those of others do not occur"""
 
     @property
     def bytes_an_example(self) -> int:

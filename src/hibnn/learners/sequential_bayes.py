@@ -98,7 +98,7 @@ class SequentialBayes(NetworkLearner):
 
     @property
     def likelihood(self) -> Likelihood:
-        """Of the current task's targets; where every task has a head, classes that are absent say nothing."""
+        """Of the current task's targets; of its own classes, those that are absent say nothing."""
         if self.setting.regression:
             return cast(VaryingGaussian, self.bayesian.noise[self.task])
         return Categorical(self.present)
@@ -111,7 +111,8 @@ class SequentialBayes(NetworkLearner):
         super().attach(split, task)
         self.weights = None if split.weights is None else torch.from_numpy(split.weights).to(self.setting.device)
         self.present = None
-        if self.setting.layout is Layout.MULTI and not self.setting.regression:
+        own_classes = self.setting.layout is Layout.MULTI and not self.setting.common_outputs
+        if own_classes and not self.setting.regression:
             present = torch.bincount(self.y, minlength=self.head_sizes[task]) > 0
             self.present = None if present.all() else present
         self.neurons.begin(task)
@@ -250,6 +251,8 @@ class SequentialBayes(NetworkLearner):
     def restore(self, state: State) -> None:
         super().restore(state)
         self.neurons.restore(state, self.setting.device)
+        if self.experiences:
+            self.neurons.begin(self.task)
 
     def parameter_count(self) -> int:
         kept = self.neurons.state().tensors.values()

@@ -1,7 +1,7 @@
 """Stored predictions of a run, all tasks together, as far as they are there.
 
-task{t}.probabilities (examples, classes), task{t}.targets, task{t}.entropy, and ood{t}.entropy of out-of-distribution
-data under the head of task t
+task{t}.probabilities (examples, classes), task{t}.targets; task{t}.within_entropy, and ood{t}.entropy of
+out-of-distribution data, both under the head of task t (older files: task{t}.entropy of whatever was answered)
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ def join_tasks(tensors: Mapping[str, np.ndarray]) -> Predictions:
     return Predictions(
         _distributions(probabilities) if probabilities else None,
         _joined(_tasks(tensors, "task", "targets")),
-        _joined(_tasks(tensors, "task", "entropy")),
+        _joined(_tasks(tensors, "task", "within_entropy") or _tasks(tensors, "task", "entropy")),
         _joined(_tasks(tensors, "ood", "entropy")),
     )
 

@@ -1,8 +1,8 @@
 """`predictions.safetensors`: what the finished model says of every test example, for later analysis.
 
 For each task n: `task{n}.probabilities` (float16), `.targets`, `.entropy`, `.expected_entropy`, `.label_correct`,
-`.class_correct` and, where the task is inferred, `.task_correct`; with out-of-distribution data also `ood{n}.entropy`
-and `ood{n}.expected_entropy` under the head of task n.
+`.class_correct`, `.within_entropy` (under the head of task n) and, where the task is inferred, `.task_correct`; with
+out-of-distribution data also `ood{n}.entropy` and `ood{n}.expected_entropy` under the head of task n.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from hibnn.evaluation.metrics import Metric, Undefined
 from hibnn.learners import Learner, Prediction
 
 OOD_EXAMPLES = 2000
-KEPT = ("entropy", "expected_entropy", "label_correct", "class_correct", "task_correct")
+KEPT = ("entropy", "expected_entropy", "label_correct", "class_correct", "task_correct", "within_entropy")
 
 
 def stored_predictions(last: Sequence[TaskEvaluation], ood: Sequence[Prediction]) -> dict[str, Tensor]:
@@ -83,4 +83,4 @@ def ood_auroc_of(
         known = np.concatenate([task.outlier_scores for task in last if task.outlier_scores is not None])
         return metrics.ood_auroc(known, model.strangeness(ood, model.joint(ood)).score.numpy())
     pairs = zip(last, others, strict=True)
-    return float(np.mean([metrics.ood_auroc(own.entropy, other.entropy.cpu().numpy()) for own, other in pairs]))
+    return float(np.mean([metrics.ood_auroc(own.within_entropy, other.entropy.cpu().numpy()) for own, other in pairs]))

@@ -41,8 +41,14 @@ def new_model(experiment: Experiment, benchmark: Benchmark, device: str = "cpu")
     method = find_method(experiment.method)
     wish = "multi" if experiment.task_inference == "density" else experiment.heads
     layout = layout_for(benchmark, wish, method.prefers_single_head)
-    size = benchmark.bytes_an_example
-    setting = Setting(benchmark.inputs, layout, experiment.seed, torch.device(device), example_bytes=size)
+    setting = Setting(
+        benchmark.inputs,
+        layout,
+        experiment.seed,
+        torch.device(device),
+        example_bytes=benchmark.bytes_an_example,
+        common_outputs=benchmark.common_outputs,
+    )
     learner = new_learner(experiment.method, experiment.options, setting)
     return ContinualModel(learner, new_inference(experiment, setting))
 
