@@ -215,13 +215,18 @@ def _task_named(model: Model, name: TaskName) -> TaskRecord | None:
 
 
 def _task_with(model: Model, labels: NDArray[Any], wanted: tuple[Any, ...]) -> TaskRecord | None:
-    """The latest task that has all these classes; where heads can grow, otherwise the one with most of the rows."""
+    """The latest task that has all these classes; where heads can grow, otherwise the one with most of the rows.
+
+    Where no row has a class that is known, the one with most of the classes that are announced.
+    """
     for task in reversed(model.tasks):
         if {*wanted} <= {*task.classes}:
             return task
     if not model.learner.can_grow:
         return None
     shared = [int(np.isin(labels, np.array(task.classes)).sum()) for task in model.tasks]
+    if not any(shared):
+        shared = [len({*wanted} & {*task.classes}) for task in model.tasks]
     most = max(shared, default=0)
     return next(
         (task for task, rows in zip(reversed(model.tasks), reversed(shared), strict=True) if rows == most > 0), None

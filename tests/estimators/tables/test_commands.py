@@ -304,6 +304,28 @@ def test_a_file_that_looks_different_gets_a_sentence_unless_drift_is_off(tmp_pat
         assert (sentence in capsys.readouterr().err) is said
 
 
+def test_a_long_file_that_is_sorted_by_its_target_does_not_look_different(tmp_path, capsys):
+    random = np.random.default_rng(0)
+    x = random.normal(size=(600, 2))
+    rows = sorted((("no", "yes")[int(a > 0)], a, b) for a, b in x)
+    (tmp_path / "sorted.csv").write_text("a,b,y\n" + "\n".join(f"{a},{b},{label}" for label, a, b in rows))
+    path = tmp_path / "model.hibnn"
+    words = ["--model", str(path), "--target", "y", "--epochs", "12", "--rows-at-once", "200"]
+    fit.main([str(tmp_path / "sorted.csv"), *words])
+    assert "looks different" not in capsys.readouterr().err
+    assert load_model(path).drift == "follow"
+
+
+def test_a_long_file_belongs_to_the_task_of_its_known_classes_in_whatever_order_they_come(model, january, capsys):
+    lines = january.read_text().splitlines()
+    new = [line.rsplit(",", 1)[0] + ",fraud" for line in lines[1:60]]
+    path = january.with_name("sorted.csv")
+    path.write_text("\n".join([lines[0], *new, *lines[60:]]))
+    fit.main([str(path), "--model", str(model), "--rows-at-once", "40", *QUICK])
+    known = load_model(model)
+    assert (list(known.tasks_), known.classes_.tolist()) == (["task-1"], ["fraud", "no", "yes"])
+
+
 def test_a_file_with_a_single_new_class_is_welcome(model, tmp_path, capsys):
     path = write(tmp_path / "february.csv", seed=1)
     lines = path.read_text().splitlines()

@@ -125,23 +125,28 @@ def begin(file: TableFile, target: str | None, dropped: tuple[str, ...], estimat
 
 
 def teach(model: TableModel, file: TableFile, task: TaskName | None, unknown: Unknown, rows: int) -> TableModel:
-    """The model after one more file, learned as experiences of at most `rows` rows."""
-    path = file.path
+    """The model after one more file, learned as experiences of at most `rows` rows.
+
+    Whether the data have changed is asked of the first alone: a file that is sorted does not drift.
+    """
+    path, asked = file.path, model.estimator.drift
     classes = {} if model.regression else classes_of(model, file, rows)
     held: list[tuple[NDArray[Any], NDArray[Any]]] = []
     taught, change = 0, None
     for x, y in examples(model, file, classes, unknown, rows):
         out = held_out(y, model.regression)
+        model.estimator.drift = "off" if taught else asked
         if isinstance(model.estimator, ContinualRegressor):
             model.estimator.partial_fit(x[~out], y[~out], task)
         else:
             model.estimator.partial_fit(x[~out], y[~out], task, classes=sorted(set(classes.values())))
-        taught += int((~out).sum())
         change = change or model.estimator.drift_
+        taught += int((~out).sum())
         held.append((x[out], y[out]))
         # only the latest held-out rows are kept, and at least those of the last experience
         while sum(len(part) for _, part in held[1:]) >= min(MOST_HELD_OUT, MOST_NUMBERS // x.shape[1]):
             held.pop(0)
+    model.estimator.drift = asked
     if not taught:
         raise UserError(f"{path} has no rows.")
     name = task or model.estimator.model_.tasks[model.estimator.model_.learner.task].name
