@@ -7,6 +7,7 @@ from hibnn.reproduce.bars import Bars
 from hibnn.reproduce.cells import Book
 from hibnn.reproduce.claims import CLAIMS
 from hibnn.reproduce.pruning_claims import PRUNING_CLAIMS, counts_features
+from hibnn.reproduce.studies import accuracy_of
 from hibnn.reproduce.verdicts import Verdict
 from recorded import record
 
@@ -170,16 +171,16 @@ def test_a_hierarchy_helps_if_it_is_above_and_is_regular_if_its_layers_match():
     assert verdict("hierarchy_is_regular", Book(uneven + theirs)) is Verdict.NOT
 
 
-def pruned(method, lost, depth=2, dataset="mnist", by_magnitude=None):
-    """Networks that keep 98 % and lose so many points at 95, 98.2 and 99 %."""
-    found = []
+def pruned(method, lost, depth=2, dataset="mnist", by_magnitude=None, share=1.0):
+    """Networks that keep 98 % and lose so many points at 95, 98.2 and 99 % of their weights, a share of all."""
+    found, weights = [], round(share * (785 * 200 + (depth - 1) * 201 * 200 + 201 * 10))
     for seed in SEEDS:
         curves = []
         for ranking, falls in (("magnitude", by_magnitude or lost), ("snr", lost)):
             accuracies = [0.98, *(0.98 - fall / 100 + jitter(seed, method, ranking) for fall in falls)]
             shares = [0.0, 95.0, 98.2, 99.0]
             curves.append({"ranking": ranking, "removal": "entirely", "percentages": shares, "accuracies": accuracies})
-        kept = {"weights": 1000, "draws": 50, "curves": curves}
+        kept = {"weights": weights, "draws": 50, "curves": curves}
         names = {"method": method, "dataset": dataset, "depth": depth, "width": 200}
         found.append(record(0.98, seed, pruning=kept, **names))
     return found
@@ -195,6 +196,26 @@ def test_what_loses_less_prunes_further():
         Verdict.REPRODUCED
     )
     assert verdict("dropout_is_sparser", Book(pruned("svd", fragile) + pruned("hibnn", robust))) is Verdict.NOT
+
+
+def test_networks_are_compared_at_equal_numbers_of_weights_not_at_equal_shares_of_their_own():
+    falls = (1.0, 20.0, 40.0)
+    book = Book(pruned("ibnn", falls, share=0.25) + pruned("hibnn", falls, share=0.25) + pruned("mfvi", falls))
+    finding = CHECKS["prunes_further"](book)
+    assert finding.verdict is Verdict.REPRODUCED
+    # 98.2 % of all is 92.8 % of a quarter: less than the point is lost that 95 % of it would cost
+    assert all(19.0 < case.found.mean < 20.0 for case in finding.cases)
+
+
+def test_accuracy_between_two_percentages_is_linear_in_the_log_of_what_is_left():
+    (run, *_) = pruned("mfvi", (10.0, 20.0, 40.0))
+    middle = 100 - (5.0 * 1.8) ** 0.5
+    ends = [accuracy_of(run, "snr", percent) for percent in (95.0, 98.2)]
+    assert accuracy_of(run, "snr", middle) == pytest.approx(sum(ends) / 2)
+    assert ends == pytest.approx([88.0, 78.0], abs=1.0)
+    (small, *_) = pruned("ibnn", (10.0, 20.0, 40.0), share=0.5)
+    assert accuracy_of(small, "snr", 50.0) == accuracy_of(small, "snr", 0.0) == pytest.approx(98.0)
+    assert accuracy_of(small, "snr", 97.5) == pytest.approx(88.0, abs=1.0)
 
 
 def test_rankings_are_compared_within_a_network():

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from hibnn.reproduce.bars import TRUE_FEATURES, Bars
 from hibnn.reproduce.cells import Book, Cell
 from hibnn.reproduce.claims import Claim
-from hibnn.reproduce.studies import DATA, curve_of, losses, pruned_cell, sparsities
+from hibnn.reproduce.studies import DATA, accuracy_of, losses, pruned_cell, sparsities
 from hibnn.reproduce.tables import title
 from hibnn.reproduce.verdicts import Case, Difference, Finding, Verdict, difference, judged
 
@@ -127,4 +127,5 @@ def _less_lost(book: Book, pairs: list[tuple[str, str]]) -> Finding:
 
 def _whole(cell: Cell) -> dict[int, float]:
     """Accuracy before pruning."""
-    return {run.seed: curve[0.0] for run in cell.records if (curve := curve_of(run, "snr"))}
+    found = {run.seed: accuracy_of(run, "snr", 0.0) for run in cell.records}
+    return {seed: accuracy for seed, accuracy in found.items() if accuracy is not None}

@@ -1,6 +1,14 @@
-"""Pruning curves from records: which networks were pruned, and how accurate they stayed. Nothing here imports torch."""
+"""Pruning curves from records: which networks were pruned, and how accurate they stayed. Nothing here imports torch.
+
+Percentages are of the weights that K neurons a layer have, for every method, as in the paper. A network that held-out
+rows sized has fewer from the start: in percent of its own, half of a small network would count as half of a large one.
+"""
 
 from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
 
 from hibnn.reproduce.cells import Book, Cell, last_setting
 from hibnn.reproduce.records import Recorded
@@ -12,6 +20,10 @@ METHODS = ("mfvi", "ibnn", "hibnn", "svd", "bscl")
 DEPTHS = (1, 2, 3, 4)
 DROP = 10.0
 """Points of accuracy whose loss marks the sparsity (the paper, section 5.1)."""
+INPUTS, CLASSES = 784, 10
+"""Of both data sets."""
+LEAST_LEFT = 1e-3
+"""Percent of weights: the logarithm of none is not finite."""
 
 
 def pruned_cell(book: Book, dataset: str, method: str, depth: int) -> Cell:
@@ -30,37 +42,60 @@ def pruned_cells(book: Book) -> Iterator[tuple[tuple[str, str, int], Cell]]:
                 yield (dataset, method, depth), pruned_cell(book, dataset, method, depth)
 
 
-def curve_of(record: Recorded, ranking: str) -> dict[float, float]:
-    """Accuracy in percent by percentage pruned."""
-    for curve in record.pruning.get("curves", []):
+def offered_weights(record: Recorded) -> int:
+    """Weights and biases of a network with all the neurons that were offered."""
+    return sum((below + 1) * above for below, above in pairwise([INPUTS, *record.widths, CLASSES]))
+
+
+def study_of(record: Recorded) -> dict[str, Any]:
+    """The pruning curves in percent of the weights that were offered; what the layers never had is gone at no loss."""
+    study, offered = record.pruning, offered_weights(record)
+    curves = []
+    for curve in study["curves"]:
+        left = [study["weights"] * (1 - percent / 100) for percent in curve["percentages"]]
+        percentages = [round(100 * (1 - weights / offered), 4) for weights in left]
+        removed, accuracies = [offered - round(weights) for weights in left], curve["accuracies"]
+        if percentages[0] > 0:
+            percentages, removed = [0.0, *percentages], [0, *removed]
+            accuracies = [accuracies[0], *accuracies]
+        curves.append(curve | {"percentages": percentages, "removed": removed, "accuracies": accuracies})
+    return study | {"weights": offered, "curves": curves}
+
+
+def accuracy_of(record: Recorded, ranking: str, percent: float) -> float | None:
+    """Accuracy in percent after pruning; between two percentages that were tried, linear in the log of what is left."""
+    for curve in study_of(record)["curves"] if record.pruning else ():
         if curve["ranking"] == ranking:
-            return {p: 100 * acc for p, acc in zip(curve["percentages"], curve["accuracies"], strict=True)}
-    return {}
+            left = np.log(np.maximum(100 - np.array([percent, *curve["percentages"]]), LEAST_LEFT))
+            return float(100 * np.interp(-left[0], -left[1:], curve["accuracies"]))
+    return None
 
 
 def curve_values(cell: Cell, ranking: str, percent: float) -> list[float]:
     """The accuracies of a cell's runs at a percentage."""
-    curves = (curve_of(record, ranking) for record in cell.records)
-    return [curve[percent] for curve in curves if percent in curve]
+    found = (accuracy_of(record, ranking, percent) for record in cell.records)
+    return [accuracy for accuracy in found if accuracy is not None]
 
 
 def losses(cell: Cell, ranking: str, percent: float) -> dict[int, float]:
     """Points that pruning costs each seed."""
     found = {}
     for record in cell.records:
-        curve = curve_of(record, ranking)
-        if percent in curve:
-            found[record.seed] = curve[0.0] - curve[percent]
+        whole, pruned = (accuracy_of(record, ranking, share) for share in (0.0, percent))
+        if whole is not None and pruned is not None:
+            found[record.seed] = whole - pruned
     return found
 
 
 def sparsities(cell: Cell, ranking: str) -> dict[int, float]:
-    """The first percentage at which more than ten points are lost, of each seed; 100 where none does."""
-    found = {}
+    """The first percentage that was tried at which more than ten points are lost, of each seed; 100 where none does."""
+    found: dict[int, float] = {}
     for record in cell.records:
-        curve = curve_of(record, ranking)
-        if curve:
-            found[record.seed] = next((p for p, acc in sorted(curve.items()) if curve[0.0] - acc > DROP), 100.0)
+        tried = record.pruning["curves"][0]["percentages"]
+        for percent in (*tried, 100.0):
+            found[record.seed] = percent
+            if losses(Cell((record,)), ranking, percent)[record.seed] > DROP:
+                break
     return found
 
 
@@ -70,3 +105,9 @@ def sparsity_text(cell: Cell, ranking: str) -> str:
     if not values:
         return "-"
     return f"{values[0]:g}" if values[0] == values[-1] else f"{values[0]:g} to {values[-1]:g}"
+
+
+def weights_text(cell: Cell) -> str:
+    """Thousands of weights that a cell's networks have, from the fewest to the most."""
+    counts = sorted({round(record.pruning["weights"] / 1000) for record in cell.records})
+    return " to ".join(str(count) for count in {counts[0]: None, counts[-1]: None}) if counts else "-"

@@ -11,7 +11,7 @@ from hibnn.report.tables.table import Table
 from hibnn.reproduce.bars import TRUE_FEATURES, Bars
 from hibnn.reproduce.cells import AnyCell, Book, Cell, cpu_text, mean_text, neurons_text, version_text
 from hibnn.reproduce.notes import differences, explained
-from hibnn.reproduce.studies import RANKINGS, WHOLE, curve_values, pruned_cells, sparsity_text
+from hibnn.reproduce.studies import RANKINGS, WHOLE, curve_values, pruned_cells, sparsity_text, weights_text
 
 WIDTHS = (10, 50, 100, 400)
 STUDIED = (5, 10, 20, 50, 75, 100, 200, 400)
@@ -168,15 +168,17 @@ def pruning(book: Book) -> Table:
             shown = (curve_values(cell, ranking, percent) for percent in (0.0, 90.0, 95.0, 98.2, 99.0))
             curves = [mean_text(values, none=none) for values in shown]
             counts = (sparsity_text(cell, ranking), str(cell.seeds), version_text(cell))
-            rows.append((dataset, title(method), str(depth), WHOLE[ranking], *curves, *counts,
-                         differences(method, dataset, "task", pruned=True)))  # fmt: skip
+            names = (dataset, title(method), str(depth), weights_text(cell), WHOLE[ranking])
+            rows.append((*names, *curves, *counts, differences(method, dataset, "task", pruned=True)))
     note = (
         "Test accuracy in % after so many percent of all weights were taken away, 50 posterior draws, mean ± standard\n"
-        "error over seeds; sparsity is the first percentage at which more than 10 points are lost. Written by `hibnn\n"
-        "reproduce`."
+        "error over seeds. Percentages are of the weights that 200 neurons a layer have, for every method; networks\n"
+        "that held-out rows sized begin with fewer (`weights`, in thousands), and between two percentages that were\n"
+        "tried accuracy is interpolated. Sparsity is the first percentage at which more than 10 points are lost.\n"
+        "Written by `hibnn reproduce`."
     )
     percents = ("0 %", "90 %", "95 %", "98.2 %", "99 %")
-    header = ("data", "method", "layers", "ranking", *percents, "sparsity", "seeds", "made by", "differs")
+    header = ("data", "method", "layers", "weights", "ranking", *percents, "sparsity", "seeds", "made by", "differs")
     return Table("One task, pruned", note, header, tuple(rows))
 
 

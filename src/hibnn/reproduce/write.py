@@ -11,8 +11,9 @@ from hibnn.reproduce.cells import Book
 from hibnn.reproduce.further_tables import FURTHER_TABLES
 from hibnn.reproduce.records import Recorded, read_records
 from hibnn.reproduce.results import results
-from hibnn.reproduce.studies import pruned_cells
+from hibnn.reproduce.studies import pruned_cells, study_of
 from hibnn.reproduce.tables import SPLITS, STUDIED, TABLES, WIDTHS, factorisation, recorded_rows, with_notes
+from hibnn.runs.record import RunRecord
 
 QUICK = ("tasks", "epochs", "likelihood_epochs", "retraining_epochs", "prediction_draws")
 """Options that a trial changes."""
@@ -44,12 +45,19 @@ def write_figures(records: Path, out: Path, quick: bool = False) -> Iterator[Pat
 
     book = Book(read_records(records).values(), QUICK if quick else ())
     for names, select in FIGURES:
-        runs = [record.as_run() for record in select(book)]
+        runs = [_run(record) for record in select(book)]
         for drawing in draw_all(runs, names) if runs else ():
             if drawing.figure is not None:
                 path = out / f"{drawing.name}.png"
                 save_figure(drawing.figure, path)
                 yield path
+
+
+def _run(record: Recorded) -> RunRecord:
+    run = record.as_run()
+    if record.pruning:
+        vars(run).update(pruning=study_of(record))
+    return run
 
 
 def _pruned(book: Book) -> list[Recorded]:
