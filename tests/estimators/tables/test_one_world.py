@@ -6,10 +6,13 @@ import json
 import numpy as np
 import pandas
 import pytest
+from pandas._libs.parsers import STR_NA_VALUES
 
 import hibnn
 from hibnn.cli.commands import fit, inspect, predict
 from hibnn.errors import UserError
+from hibnn.estimators.tables.dialect import GAP_WORDS
+from hibnn.estimators.tables.reading import TableFile
 
 QUICK = ["--epochs", "2", "--quiet"]
 
@@ -54,6 +57,28 @@ def test_a_model_of_the_command_line_is_used_with_data_frames(ending, tmp_path):
     loaded.partial_fit(frame(seed=1).drop(columns="churned"), frame(seed=1).churned).save(model)
     fit.main([str(path), "--model", str(model), *QUICK])
     assert hibnn.load_model(model).model_.tasks[0].experiences == 3
+
+
+def test_words_for_a_gap_are_those_of_pandas(tmp_path):
+    words = sorted({*GAP_WORDS, "none", "-"})
+    (tmp_path / "words.csv").write_text("word\n" + "".join(f'"{word}"\n' for word in words))
+    read = pandas.read_csv(tmp_path / "words.csv")["word"]
+    assert read.isna().sum() == len(GAP_WORDS) == len(STR_NA_VALUES)
+    (column,) = next(TableFile(tmp_path / "words.csv").batches(100)).columns
+    assert column.to_pylist() == [None if gap else word for gap, word in zip(read.isna(), read, strict=True)]
+
+
+@pytest.mark.parametrize("late", [0, 60])
+def test_none_is_a_gap_among_words_and_numbers_also_where_a_column_begins_late(late, tmp_path, monkeypatch):
+    monkeypatch.setattr("hibnn.estimators.tables.reading.BLOCK_BYTES", 200)
+    rows = [(None, None) if row < late or row % 3 == 0 else (row, "pro") for row in range(90)]
+    table = pandas.DataFrame(rows, columns=["age", "plan"]).assign(y=["no", "yes"] * 45)
+    table.to_csv(tmp_path / "a.csv", index=False, na_rep="None")
+    fit.main([str(tmp_path / "a.csv"), "--target", "y", "--model", str(tmp_path / "m.hibnn"), *QUICK])
+    predict.main([str(tmp_path / "a.csv"), "--model", str(tmp_path / "m.hibnn"), "-o", str(tmp_path / "out.csv")])
+    loaded = hibnn.load_model(tmp_path / "m.hibnn")
+    assert loaded.encoder_.names == ["age", "age is missing", "plan=pro"]
+    same_answers(loaded, pandas.read_csv(tmp_path / "a.csv"), tmp_path / "out.csv")
 
 
 def test_an_estimator_from_python_is_used_and_taught_by_the_command_line(tmp_path, capsys):

@@ -20,7 +20,7 @@ import numpy as np
 
 from hibnn.errors import UserError
 from hibnn.estimators.tables.columns import as_numbers, is_truth
-from hibnn.estimators.tables.dialect import Dialect, find_dialect
+from hibnn.estimators.tables.dialect import GAP_WORDS, Dialect, find_dialect
 
 BLOCK_BYTES = 1 << 22
 """Of a CSV file, parsed at once."""
@@ -124,11 +124,10 @@ class TableFile:
 
         # words that mean a missing value are looked for afterwards: they may be labels
         form = self.form
-        options = {"column_types": self._types(columns), "include_columns": columns, "decimal_point": form.decimal}
-        convert = csv.ConvertOptions(**options)
+        convert = csv_cells(column_types=self._types(columns), include_columns=columns, decimal_point=form.decimal)
         with csv.open_csv(self.path, csv_blocks(), csv_parsing(form), convert) as reader:
             for batch in reader:
-                batch = with_gaps(self._with_kept(batch), convert.null_values, self.labels)
+                batch = with_gaps(self._with_kept(batch), self.labels)
                 yield as_known(batch, [name for name in self.kept if name in self.numbers], form.decimal)
 
     def _types(self, columns: list[str]) -> dict[str, Any]:
@@ -174,12 +173,18 @@ def csv_parsing(form: Dialect) -> Any:
     return csv.ParseOptions(delimiter=form.separator)
 
 
+def csv_cells(**options: Any) -> Any:
+    """How cells become values."""
+    from pyarrow import csv
+
+    return csv.ConvertOptions(null_values=GAP_WORDS, **options)
+
+
 def csv_schema(path: Path, form: Dialect) -> Any:
     """The columns of a CSV file, with the types that its first block suggests."""
     from pyarrow import csv
 
-    convert = csv.ConvertOptions(decimal_point=form.decimal)
-    with csv.open_csv(path, csv_blocks(), csv_parsing(form), convert) as first:
+    with csv.open_csv(path, csv_blocks(), csv_parsing(form), csv_cells(decimal_point=form.decimal)) as first:
         return first.schema
 
 
@@ -191,7 +196,7 @@ def late_types(path: Path, form: Dialect, names: list[str]) -> dict[str, Any]:
     possible = {name: [pyarrow.float64(), pyarrow.bool_()] for name in names}
     if names:
         strings = dict.fromkeys(names, pyarrow.string())
-        convert = csv.ConvertOptions(column_types=strings, include_columns=names, strings_can_be_null=True)
+        convert = csv_cells(column_types=strings, include_columns=names, strings_can_be_null=True)
         with csv.open_csv(path, csv_blocks(), csv_parsing(form), convert) as reader:
             for batch in reader:
                 for name in names:
@@ -233,14 +238,14 @@ def as_known(batch: Any, names: Sequence[str], decimal: str) -> Any:
     return batch
 
 
-def with_gaps(batch: Any, gap_words: list[str], labels: str | None) -> Any:
+def with_gaps(batch: Any, labels: str | None) -> Any:
     """The batch with words that mean a missing value taken out, except in the column of labels."""
     import pyarrow
     from pyarrow import compute, types
 
     for number, field in enumerate(batch.schema):
         if types.is_string(field.type) and field.name != labels and not field.name.startswith(KEPT):
-            gaps = compute.call_function("is_in", [batch[number]], compute.SetLookupOptions(pyarrow.array(gap_words)))
+            gaps = compute.call_function("is_in", [batch[number]], compute.SetLookupOptions(pyarrow.array(GAP_WORDS)))
             nothing = pyarrow.scalar(None, pyarrow.string())
             batch = batch.set_column(number, field, compute.call_function("if_else", [gaps, nothing, batch[number]]))
     return batch
