@@ -58,7 +58,9 @@ def check_columns(model: TableModel, file: TableFile, parsed: PredictArguments) 
         raise UserError(f"{parsed.model} predicts a number, which has no probabilities: leave out --probabilities.")
     if model.target not in names:
         return None
-    return Determination() if model.regression else Accuracy()
+    if isinstance(model.estimator, ContinualRegressor):
+        return Determination(file.form.decimal)
+    return Accuracy(model.estimator.classes_.tolist())
 
 
 def predictions(

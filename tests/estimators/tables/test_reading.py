@@ -35,6 +35,11 @@ def test_a_column_that_is_empty_at_first_is_numbers_or_words_as_later_rows_say(l
     assert len(learn(late).encoder_.names) == 4
 
 
+def test_a_number_that_comes_late_may_have_a_space_before_it(late):
+    late.write_text(late.read_text().replace("2.5", " 2.5"))
+    assert TableEncoder(drop=["y"]).learn(TableFile(late).batches(1000)).names[1] == "number"
+
+
 def test_a_column_that_is_dropped_may_hold_anything(late):
     late.write_text(late.read_text().replace("2,,,no", "2,no number,2020-01-01,no"))
     assert learn(late, "--drop", "number", "--drop", "word").encoder_.names == ["a"]

@@ -211,18 +211,20 @@ def spells(words: Any, kind: Any, decimal: str) -> bool:
     if kind == pyarrow.bool_():
         return words.null_count == len(words) or is_truth(words.unique())
     try:
-        with_points(words, decimal).cast(kind)
+        plain_words(words, decimal).cast(kind)
     except pyarrow.ArrowInvalid:
         return False
     return True
 
 
-def with_points(words: Any, decimal: str) -> Any:
-    """Spelt numbers with a decimal point."""
+def plain_words(words: Any, decimal: str) -> Any:
+    """Spelt numbers with a decimal point, without the spaces around them, which the reader of numbers ignores too."""
+    import pyarrow
     from pyarrow import compute
 
     options = compute.ReplaceSubstringOptions(decimal, ".")
-    return words if decimal == "." else compute.call_function("replace_substring", [words], options)
+    trimmed = compute.call_function("utf8_trim_whitespace", [words.cast(pyarrow.string())])
+    return trimmed if decimal == "." else compute.call_function("replace_substring", [trimmed], options)
 
 
 def as_known(batch: Any, names: Sequence[str], decimal: str) -> Any:
@@ -231,7 +233,7 @@ def as_known(batch: Any, names: Sequence[str], decimal: str) -> Any:
 
     for name in names:
         try:
-            numbers = pyarrow.array(as_numbers(with_points(batch[name], decimal)), from_pandas=True)
+            numbers = pyarrow.array(as_numbers(plain_words(batch[name], decimal)), from_pandas=True)
         except ValueError:
             continue
         batch = batch.set_column(batch.schema.get_field_index(name), name, numbers)
@@ -240,15 +242,21 @@ def as_known(batch: Any, names: Sequence[str], decimal: str) -> Any:
 
 def with_gaps(batch: Any, labels: str | None) -> Any:
     """The batch with words that mean a missing value taken out, except in the column of labels."""
-    import pyarrow
-    from pyarrow import compute, types
+    from pyarrow import types
 
     for number, field in enumerate(batch.schema):
         if types.is_string(field.type) and field.name != labels and not field.name.startswith(KEPT):
-            gaps = compute.call_function("is_in", [batch[number]], compute.SetLookupOptions(pyarrow.array(GAP_WORDS)))
-            nothing = pyarrow.scalar(None, pyarrow.string())
-            batch = batch.set_column(number, field, compute.call_function("if_else", [gaps, nothing, batch[number]]))
+            batch = batch.set_column(number, field, without_gaps(batch[number]))
     return batch
+
+
+def without_gaps(words: Any) -> Any:
+    """Words, of which those that mean a missing value are taken out."""
+    import pyarrow
+    from pyarrow import compute
+
+    gaps = compute.call_function("is_in", [words], compute.SetLookupOptions(pyarrow.array(GAP_WORDS)))
+    return compute.call_function("if_else", [gaps, pyarrow.scalar(None, pyarrow.string()), words])
 
 
 @contextmanager
