@@ -5,8 +5,10 @@ import json
 
 import numpy as np
 import pandas
+import pyarrow
 import pytest
 from pandas._libs.parsers import STR_NA_VALUES
+from pyarrow import parquet
 
 import hibnn
 from hibnn.cli.commands import fit, inspect, predict
@@ -57,6 +59,27 @@ def test_a_model_of_the_command_line_is_used_with_data_frames(ending, tmp_path):
     loaded.partial_fit(frame(seed=1).drop(columns="churned"), frame(seed=1).churned).save(model)
     fit.main([str(path), "--model", str(model), *QUICK])
     assert hibnn.load_model(model).model_.tasks[0].experiences == 3
+
+
+@pytest.mark.parametrize("name", [None, "customer"])
+def test_the_index_of_a_data_frame_is_no_column_of_its_file_but_may_be_kept(name, tmp_path):
+    table, path, model = frame().drop(columns="customer"), tmp_path / "january.parquet", tmp_path / "m.hibnn"
+    table.index = pandas.Index(range(1000, 1060), name=name)
+    table.sample(frac=1, random_state=0).to_parquet(path)
+    fit.main([str(path), "--target", "churned", "--model", str(model), *QUICK])
+    loaded, read = hibnn.load_model(model), pandas.read_parquet(path)
+    assert loaded.feature_names_in_.tolist() == [*read.columns.drop("churned")]
+    kept = name or "__index_level_0__"
+    predict.main([str(path), "--model", str(model), "-o", str(tmp_path / "out.csv"), "--keep", kept])
+    same_answers(loaded, read, tmp_path / "out.csv")
+    assert [int(row[kept]) for row in answers(tmp_path / "out.csv")] == read.index.tolist()
+
+
+@pytest.mark.parametrize("said", [b"{}", b"[]", b"?", b'{"index_columns": null}', b'{"index_columns": [{"kind": 1}]}'])
+def test_a_parquet_file_that_says_nothing_of_an_index_has_all_columns(said, tmp_path):
+    table = pyarrow.table({"a": [1.0], "b": [2.0]}).replace_schema_metadata({"pandas": said})
+    parquet.write_table(table, tmp_path / "a.parquet")
+    assert TableFile(tmp_path / "a.parquet").names == ["a", "b"]
 
 
 def test_words_for_a_gap_are_those_of_pandas(tmp_path):

@@ -21,6 +21,7 @@ import numpy as np
 from hibnn.errors import UserError
 from hibnn.estimators.tables.columns import as_numbers, is_truth
 from hibnn.estimators.tables.dialect import GAP_WORDS, Dialect, find_dialect
+from hibnn.files.arrays import index_columns
 
 BLOCK_BYTES = 1 << 22
 """Of a CSV file, parsed at once."""
@@ -64,7 +65,7 @@ class TableFile:
 
     @property
     def names(self) -> list[str]:
-        """The names of its columns."""
+        """The names of its columns; the index of a data frame is one only if it is kept."""
         need_pyarrow()
         from pyarrow import parquet
 
@@ -72,7 +73,11 @@ class TableFile:
             kind = kind_of(self.path)
             if kind == "csv":
                 return csv_schema(self.path, self.form).names
-            return parquet.read_schema(self.path).names if kind == "parquet" else npz_batch(self.path).schema.names
+            if kind == "npz":
+                return npz_batch(self.path).schema.names
+            schema = parquet.read_schema(self.path)
+            index = index_columns(schema)
+            return [name for name in schema.names if name not in index or name in self.kept]
 
     def batches(self, rows: int) -> Iterator[Any]:
         """Arrow tables of at most `rows` rows each, in the file's order."""
