@@ -78,7 +78,7 @@ def predictions(
             scores.add(table[f"{KEPT}{model.target}"], next(iter(answers.values())))
         if parsed.ood is not None:
             answers["ood"] = model.estimator.predict_ood(x, parsed.ood).tolist()
-        kept = {name: table[KEPT + name].to_pylist() for name in parsed.keep}
+        kept = {name: table[KEPT + name] for name in parsed.keep}
         twice = [name for name in kept if name in answers]
         if twice:
             raise UserError(f"the answers have a column {twice[0]!r} of their own: rename the one to keep.")

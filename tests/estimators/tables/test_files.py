@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+from decimal import Decimal
 
 import numpy as np
 import pandas
@@ -221,6 +222,27 @@ def test_answers_in_parquet_are_those_in_csv(known, tmp_path):
     assert table["label"].to_pylist() == [row["label"] for row in out]
     assert table["probability"].to_pylist() == [float(row["probability"]) for row in out]
     assert table.schema.field("ood").type == pyarrow.bool_()
+
+
+def test_kept_columns_stay_of_their_type_in_parquet_whatever_the_first_rows_hold(known, tmp_path):
+    size, flag, day, *_ = zip(*rows(), strict=True)
+    kept = {
+        "note": pyarrow.array([None] * 30 + ["x"] * 10),
+        "amount": pyarrow.array([Decimal("1.5")] * 30 + [Decimal("12345.67")] * 10, pyarrow.decimal128(9, 2)),
+        "kind": pyarrow.array([None] * 10 + ["u"] * 20 + ["v"] * 10).dictionary_encode(),
+        "small": pyarrow.array([*range(39), None], pyarrow.int8()),
+        "real": pyarrow.array([1.5, float("nan")] * 20),
+    }
+    table = pyarrow.table({"size": map(float, size), "flag": [word == "True" for word in flag], "day": day} | kept)
+    parquet.write_table(table, tmp_path / "typed.parquet", row_group_size=16)
+    words = [word for name in kept for word in ("--keep", name)]
+    out = parquet.read_table(
+        ask(known, tmp_path, "out.parquet", *words, "--rows-at-once", "7", file="typed.parquet")
+    ).select([*kept])
+    assert out.schema.equals(table.select([*kept]).schema)
+    assert [*map(str, out.to_pylist())] == [
+        *map(str, table.select([*kept]).to_pylist())
+    ]  # NaN equals none but as a word
 
 
 def test_scores_leave_out_rows_without_a_target_and_need_the_column(known, tmp_path, capsys):
