@@ -111,5 +111,7 @@ def predicted(model: TableModel, x: np.ndarray, task: TaskName | None, probabili
 
 
 def likeliest(names: Sequence[Any], tasks: Tensor) -> list[Any]:
-    """The name of each row's most probable task."""
+    """The name of each row's most probable task; numbers beside words are words, for a column has one type."""
+    if any(isinstance(name, str) for name in names):
+        names = [str(name) for name in names]
     return [names[number] for number in tasks.argmax(0).tolist()]

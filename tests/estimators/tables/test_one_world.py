@@ -119,6 +119,17 @@ def test_an_estimator_from_python_is_used_and_taught_by_the_command_line(tmp_pat
     assert (known["target"], known["files"], known["tasks"][0]["experiences"]) == ("churned", ["february.csv"], 2)
 
 
+def test_tasks_called_by_numbers_and_words_have_one_column_in_parquet(tmp_path):
+    table = frame()[["age"]].fillna(40.0)
+    estimator = hibnn.ContinualClassifier(epochs=2, verbose=False, random_state=0)
+    estimator.partial_fit(table, frame().churned, task=1).partial_fit(table + 500, ["a", "b"] * 30, task="later")
+    estimator.save(tmp_path / "m.hibnn")
+    pandas.concat([table, table + 500]).to_csv(tmp_path / "both.csv", index=False)
+    words = [str(tmp_path / "both.csv"), "--model", str(tmp_path / "m.hibnn"), "--rows-at-once", "30"]
+    predict.main([*words, "-o", str(tmp_path / "out.parquet")])
+    assert {*parquet.read_table(tmp_path / "out.parquet")["task"].to_pylist()} == {"1", "later"}
+
+
 def test_a_model_of_arrays_answers_for_arrays_in_a_file(tmp_path):
     x = np.random.default_rng(0).normal(size=(40, 3))
     np.savez(tmp_path / "data.npz", X=x, y=x[:, 0])
