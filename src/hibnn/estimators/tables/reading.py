@@ -172,10 +172,10 @@ def csv_blocks() -> Any:
 
 
 def csv_parsing(form: Dialect) -> Any:
-    """How they are split into cells."""
+    """How they are split into cells; a quoted cell may have several lines, wherever a block ends."""
     from pyarrow import csv
 
-    return csv.ParseOptions(delimiter=form.separator)
+    return csv.ParseOptions(delimiter=form.separator, newlines_in_values=True)
 
 
 def csv_cells(**options: Any) -> Any:
