@@ -5,11 +5,13 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
 
 from hibnn import Benchmark, Experiment, UserError, options_for, run
 from hibnn.benchmarks import benchmark, find_benchmark
 from hibnn.cli.main import main
+from hibnn.files.arrays import read_table
 from hibnn.sweeps.estimate import task_sizes
 
 
@@ -200,6 +202,12 @@ def test_a_file_without_tasks_is_refused(folder):
     (folder / "data" / "tasks.toml").write_text('target = "kind"')
     with pytest.raises(UserError, match="has no tasks"):
         find_benchmark("data/tasks.toml")
+
+
+def test_the_index_of_a_data_frame_is_no_column(tmp_path):
+    table = pandas.DataFrame({"a": [0.5, 1.5], "kind": [0, 1]}, index=[7, 5])
+    table.to_parquet(tmp_path / "a.parquet")
+    assert read_table(tmp_path / "a.parquet", "kind").columns == ("a",)
 
 
 def test_categories_in_parquet_and_a_broken_npz_are_refused(folder):

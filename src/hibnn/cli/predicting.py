@@ -58,7 +58,9 @@ def check_columns(model: TableModel, file: TableFile, parsed: PredictArguments) 
         raise UserError(f"{parsed.model} predicts a number, which has no probabilities: leave out --probabilities.")
     if model.target not in names:
         return None
-    return Determination() if model.regression else Accuracy()
+    if isinstance(model.estimator, ContinualRegressor):
+        return Determination(file.form.decimal)
+    return Accuracy(model.estimator.classes_.tolist())
 
 
 def predictions(
@@ -76,7 +78,7 @@ def predictions(
             scores.add(table[f"{KEPT}{model.target}"], next(iter(answers.values())))
         if parsed.ood is not None:
             answers["ood"] = model.estimator.predict_ood(x, parsed.ood).tolist()
-        kept = {name: table[KEPT + name].to_pylist() for name in parsed.keep}
+        kept = {name: table[KEPT + name] for name in parsed.keep}
         twice = [name for name in kept if name in answers]
         if twice:
             raise UserError(f"the answers have a column {twice[0]!r} of their own: rename the one to keep.")
@@ -109,5 +111,7 @@ def predicted(model: TableModel, x: np.ndarray, task: TaskName | None, probabili
 
 
 def likeliest(names: Sequence[Any], tasks: Tensor) -> list[Any]:
-    """The name of each row's most probable task."""
+    """The name of each row's most probable task; numbers beside words are words, for a column has one type."""
+    if any(isinstance(name, str) for name in names):
+        names = [str(name) for name in names]
     return [names[number] for number in tasks.argmax(0).tolist()]

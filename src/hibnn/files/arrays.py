@@ -93,6 +93,8 @@ def _parquet(path: Path, target: str | None) -> Table:
         table = parquet.read_table(path)
     except pyarrow.ArrowInvalid as error:
         raise UserError(f"{path} cannot be read as parquet ({str(error).splitlines()[0]}).") from None
+    index = index_columns(table.schema)
+    table = table.select([place for place, name in enumerate(table.column_names) if name not in index])
     place = _place(path, table.column_names, target)
     labels, others = table.column(place), table.remove_column(place)
     for field in others.schema:
@@ -103,6 +105,14 @@ def _parquet(path: Path, target: str | None) -> Table:
     columns = [column.to_numpy(zero_copy_only=False).astype(np.float32) for column in others.columns]
     x = np.column_stack(columns) if columns else np.empty((len(labels), 0), np.float32)
     return Table(tuple(others.column_names), x, np.array(labels.to_pylist()))
+
+
+def index_columns(schema: Any) -> list[Any]:
+    """Columns of a Parquet file that were a data frame's index, and are none for `pandas.read_parquet` either."""
+    try:
+        return [*schema.pandas_metadata["index_columns"]]
+    except (ValueError, KeyError, TypeError):  # nothing that pandas wrote
+        return []
 
 
 def _place(path: Path, header: list[str], target: str | None) -> int:

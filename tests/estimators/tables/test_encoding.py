@@ -56,6 +56,17 @@ def test_categories_that_are_numbers_are_words():
     assert encoder.encode(table, "refuse").tolist() == [[1, 0], [0, 0], [0, 1]]
 
 
+@pytest.mark.parametrize("kind", [pyarrow.int64(), pyarrow.uint64()])
+def test_whole_numbers_that_real_ones_skip_have_the_sentence_of_gigantic_ones(kind):
+    gigantic = pyarrow.table({"id": pyarrow.array([1, 2**60 + 1, None], kind), "y": [0, 1, 0]})
+    sentence = "column 'id' holds 1.15292e\\+18, and nothing above 1e\\+15"
+    with pytest.raises(UserError, match=sentence):
+        learn(gigantic)
+    known = learn(pyarrow.table({"id": [1, 2], "y": [0, 1]}))
+    with pytest.raises(UserError, match=sentence):
+        known.encode(gigantic, "refuse")
+
+
 @pytest.mark.parametrize(
     ("column", "sentence"),
     [

@@ -2,8 +2,10 @@
 
 import csv
 import gzip
+from decimal import Decimal
 
 import numpy as np
+import pandas
 import pyarrow
 import pytest
 from pyarrow import parquet
@@ -16,6 +18,7 @@ from hibnn.errors import UserError
 from hibnn.estimators import load_model
 from hibnn.estimators.tables.dialect import Dialect, find_dialect
 from hibnn.estimators.tables.reading import TableFile
+from hibnn.estimators.tables.scores import Accuracy
 from hibnn.estimators.tables.table_model import teach
 
 TEACH = ["--target", "y", "--epochs", "1"]
@@ -221,6 +224,27 @@ def test_answers_in_parquet_are_those_in_csv(known, tmp_path):
     assert table.schema.field("ood").type == pyarrow.bool_()
 
 
+def test_kept_columns_stay_of_their_type_in_parquet_whatever_the_first_rows_hold(known, tmp_path):
+    size, flag, day, *_ = zip(*rows(), strict=True)
+    kept = {
+        "note": pyarrow.array([None] * 30 + ["x"] * 10),
+        "amount": pyarrow.array([Decimal("1.5")] * 30 + [Decimal("12345.67")] * 10, pyarrow.decimal128(9, 2)),
+        "kind": pyarrow.array([None] * 10 + ["u"] * 20 + ["v"] * 10).dictionary_encode(),
+        "small": pyarrow.array([*range(39), None], pyarrow.int8()),
+        "real": pyarrow.array([1.5, float("nan")] * 20),
+    }
+    table = pyarrow.table({"size": map(float, size), "flag": [word == "True" for word in flag], "day": day} | kept)
+    parquet.write_table(table, tmp_path / "typed.parquet", row_group_size=16)
+    words = [word for name in kept for word in ("--keep", name)]
+    out = parquet.read_table(
+        ask(known, tmp_path, "out.parquet", *words, "--rows-at-once", "7", file="typed.parquet")
+    ).select([*kept])
+    assert out.schema.equals(table.select([*kept]).schema)
+    assert [*map(str, out.to_pylist())] == [
+        *map(str, table.select([*kept]).to_pylist())
+    ]  # NaN equals none but as a word
+
+
 def test_scores_leave_out_rows_without_a_target_and_need_the_column(known, tmp_path, capsys):
     lines = [[*row[:-1], "" if n < 10 else "other" if n < 20 else row[-1]] for n, row in enumerate(rows())]
     write(tmp_path / "some.csv", lines)
@@ -242,6 +266,82 @@ def test_regressions_are_scored_by_r2(tmp_path, capsys):
     assert f"R2 {expected:.3f}, root mean squared error" in capsys.readouterr().err
     with pytest.raises(UserError, match="has no probabilities"):
         ask(tmp_path / "m.hibnn", tmp_path, "out.csv", "--probabilities", file="data.npz")
+
+
+LABELS = {
+    "words for a gap": (["a", "b"], ["a", "NA", "b", "None", " ", None], ["a", "a", "a", "a", "a", "a"], 1, 2),
+    "a class called NA": (["NA", "a"], ["NA", "nan", "a"], ["NA", "a", "NA"], 1, 2),
+    "NaN": ([0, 1], [0.0, float("nan"), 1.0], [0, 0, 1], 2, 2),
+    "truth as numbers": ([False, True], ["0", "1", " 1"], [False, True, False], 2, 3),
+    "numbers as truth": ([0, 1], ["False", "true", ""], [0, 0, 1], 1, 2),
+    "spaces": (["a", "b"], [" a", "b ", "a"], ["a", "b", "b"], 2, 3),
+    "long numbers": ([2**53, 2**53 + 1], ["9007199254740993", "9007199254740992"], [2**53 + 1, 2**53 + 1], 1, 2),
+    "no class": ([0, 1], ["one", "1.0", "9" * 5000], [1, 1, 1], 1, 3),
+}
+
+
+@pytest.mark.parametrize("kind", LABELS)
+def test_labels_are_scored_by_what_they_mean_and_gaps_left_out(kind):
+    classes, truth, answered, right, counted = LABELS[kind]
+    score = Accuracy(classes)
+    score.add(pyarrow.chunked_array([truth]), answered)
+    assert (score.right, score.rows) == (right, counted)
+
+
+@pytest.fixture
+def regression(tmp_path):
+    """A model of numbers, and its score on a file with a gap among the targets."""
+    x = np.random.default_rng(0).normal(size=(90, 2)).round(3)
+    table = pandas.DataFrame(x, columns=["a", "b"]).assign(y=2 * x[:, 0] + 100)
+    table.to_parquet(tmp_path / "whole.parquet")
+    fit.main([str(tmp_path / "whole.parquet"), "--regression", "--model", str(tmp_path / "r.hibnn"), *TEACH])
+    table.loc[7, "y"] = np.nan
+    return tmp_path / "r.hibnn", table
+
+
+def write_spaced(table, path):
+    """A CSV file with a space after each comma between its values."""
+    path.write_text("a,b,y\n" + table.to_csv(index=False, header=False).replace(",", ", "))
+
+
+SPELLINGS = {
+    "gap": {"na_rep": ""},
+    "word for a gap": {"na_rep": "NA"},
+    "decimal commas": {"sep": ";", "decimal": ","},
+}
+
+
+@pytest.mark.parametrize("kind", [*SPELLINGS, "spaces"])
+def test_regressions_have_the_same_score_however_a_file_spells_the_target(kind, regression, tmp_path, capsys):
+    model, table = regression
+    table.to_parquet(tmp_path / "some.parquet")
+    table.to_csv(tmp_path / "some.csv", index=False, **SPELLINGS.get(kind, {}))
+    if kind == "spaces":
+        write_spaced(table, tmp_path / "some.csv")
+    said = []
+    for file in ("some.parquet", "some.csv"):
+        capsys.readouterr()
+        ask(model, tmp_path, "out.csv", file=file)
+        said.append(capsys.readouterr().err.splitlines()[-1].partition(" of ")[0])
+    assert said[0] == said[1]
+    assert "R2" in said[0]
+    assert "on 89 rows" in said[0]
+
+
+def test_a_target_of_words_leaves_a_regression_without_a_score(regression, tmp_path, capsys):
+    model, table = regression
+    table.assign(y="high").to_csv(tmp_path / "words.csv", index=False)
+    capsys.readouterr()
+    assert len(answers(ask(model, tmp_path, "out.csv", file="words.csv"))) == 90
+    assert capsys.readouterr().err == ""
+
+
+def test_a_kept_column_is_read_as_it_would_be_otherwise(regression, tmp_path):
+    model, table = regression
+    write_spaced(table, tmp_path / "some.csv")
+    out = answers(ask(model, tmp_path, "out.csv", "--keep", "b", "--raw", file="some.csv"))
+    assert [row.pop("b") for row in out] == [f" {number}" for number in table["b"]]
+    assert out == answers(ask(model, tmp_path, "plain.csv", file="some.csv"))
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,16 @@ import json
 
 import numpy as np
 import pandas
+import pyarrow
 import pytest
+from pandas._libs.parsers import STR_NA_VALUES
+from pyarrow import parquet
 
 import hibnn
 from hibnn.cli.commands import fit, inspect, predict
 from hibnn.errors import UserError
+from hibnn.estimators.tables.dialect import GAP_WORDS
+from hibnn.estimators.tables.reading import TableFile
 
 QUICK = ["--epochs", "2", "--quiet"]
 
@@ -56,6 +61,49 @@ def test_a_model_of_the_command_line_is_used_with_data_frames(ending, tmp_path):
     assert hibnn.load_model(model).model_.tasks[0].experiences == 3
 
 
+@pytest.mark.parametrize("name", [None, "customer"])
+def test_the_index_of_a_data_frame_is_no_column_of_its_file_but_may_be_kept(name, tmp_path):
+    table, path, model = frame().drop(columns="customer"), tmp_path / "january.parquet", tmp_path / "m.hibnn"
+    table.index = pandas.Index(range(1000, 1060), name=name)
+    table.sample(frac=1, random_state=0).to_parquet(path)
+    fit.main([str(path), "--target", "churned", "--model", str(model), *QUICK])
+    loaded, read = hibnn.load_model(model), pandas.read_parquet(path)
+    assert loaded.feature_names_in_.tolist() == [*read.columns.drop("churned")]
+    kept = name or "__index_level_0__"
+    predict.main([str(path), "--model", str(model), "-o", str(tmp_path / "out.csv"), "--keep", kept])
+    same_answers(loaded, read, tmp_path / "out.csv")
+    assert [int(row[kept]) for row in answers(tmp_path / "out.csv")] == read.index.tolist()
+
+
+@pytest.mark.parametrize("said", [b"{}", b"[]", b"?", b'{"index_columns": null}', b'{"index_columns": [{"kind": 1}]}'])
+def test_a_parquet_file_that_says_nothing_of_an_index_has_all_columns(said, tmp_path):
+    table = pyarrow.table({"a": [1.0], "b": [2.0]}).replace_schema_metadata({"pandas": said})
+    parquet.write_table(table, tmp_path / "a.parquet")
+    assert TableFile(tmp_path / "a.parquet").names == ["a", "b"]
+
+
+def test_words_for_a_gap_are_those_of_pandas(tmp_path):
+    words = sorted({*GAP_WORDS, "none", "-"})
+    (tmp_path / "words.csv").write_text("word\n" + "".join(f'"{word}"\n' for word in words))
+    read = pandas.read_csv(tmp_path / "words.csv")["word"]
+    assert read.isna().sum() == len(GAP_WORDS) == len(STR_NA_VALUES)
+    (column,) = next(TableFile(tmp_path / "words.csv").batches(100)).columns
+    assert column.to_pylist() == [None if gap else word for gap, word in zip(read.isna(), read, strict=True)]
+
+
+@pytest.mark.parametrize("late", [0, 60])
+def test_none_is_a_gap_among_words_and_numbers_also_where_a_column_begins_late(late, tmp_path, monkeypatch):
+    monkeypatch.setattr("hibnn.estimators.tables.reading.BLOCK_BYTES", 200)
+    rows = [(None, None) if row < late or row % 3 == 0 else (row, "pro") for row in range(90)]
+    table = pandas.DataFrame(rows, columns=["age", "plan"]).assign(y=["no", "yes"] * 45)
+    table.to_csv(tmp_path / "a.csv", index=False, na_rep="None")
+    fit.main([str(tmp_path / "a.csv"), "--target", "y", "--model", str(tmp_path / "m.hibnn"), *QUICK])
+    predict.main([str(tmp_path / "a.csv"), "--model", str(tmp_path / "m.hibnn"), "-o", str(tmp_path / "out.csv")])
+    loaded = hibnn.load_model(tmp_path / "m.hibnn")
+    assert loaded.encoder_.names == ["age", "age is missing", "plan=pro"]
+    same_answers(loaded, pandas.read_csv(tmp_path / "a.csv"), tmp_path / "out.csv")
+
+
 def test_an_estimator_from_python_is_used_and_taught_by_the_command_line(tmp_path, capsys):
     table, path, model = frame(), tmp_path / "february.csv", tmp_path / "m.hibnn"
     table.to_csv(path, index=False)
@@ -69,6 +117,17 @@ def test_an_estimator_from_python_is_used_and_taught_by_the_command_line(tmp_pat
     inspect.main([str(model), "--json"])
     known = json.loads(capsys.readouterr().out)
     assert (known["target"], known["files"], known["tasks"][0]["experiences"]) == ("churned", ["february.csv"], 2)
+
+
+def test_tasks_called_by_numbers_and_words_have_one_column_in_parquet(tmp_path):
+    table = frame()[["age"]].fillna(40.0)
+    estimator = hibnn.ContinualClassifier(epochs=2, verbose=False, random_state=0)
+    estimator.partial_fit(table, frame().churned, task=1).partial_fit(table + 500, ["a", "b"] * 30, task="later")
+    estimator.save(tmp_path / "m.hibnn")
+    pandas.concat([table, table + 500]).to_csv(tmp_path / "both.csv", index=False)
+    words = [str(tmp_path / "both.csv"), "--model", str(tmp_path / "m.hibnn"), "--rows-at-once", "30"]
+    predict.main([*words, "-o", str(tmp_path / "out.parquet")])
+    assert {*parquet.read_table(tmp_path / "out.parquet")["task"].to_pylist()} == {"1", "later"}
 
 
 def test_a_model_of_arrays_answers_for_arrays_in_a_file(tmp_path):

@@ -35,6 +35,20 @@ def test_a_column_that_is_empty_at_first_is_numbers_or_words_as_later_rows_say(l
     assert len(learn(late).encoder_.names) == 4
 
 
+def test_a_number_that_comes_late_may_have_a_space_before_it(late):
+    late.write_text(late.read_text().replace("2.5", " 2.5"))
+    assert TableEncoder(drop=["y"]).learn(TableFile(late).batches(1000)).names[1] == "number"
+
+
+def test_quoted_cells_may_have_several_lines_in_a_file_of_several_blocks(tmp_path, monkeypatch):
+    monkeypatch.setattr("hibnn.estimators.tables.reading.BLOCK_BYTES", 200)
+    notes = [f"row {row}\n\nof a note, with\nlines" for row in range(60)]
+    (tmp_path / "notes.csv").write_text("a,note,y\n" + "".join(f'{row},"{note}",x\n' for row, note in enumerate(notes)))
+    (table,) = TableFile(tmp_path / "notes.csv").batches(1000)
+    assert table["note"].to_pylist() == notes
+    assert table["a"].to_pylist() == [*range(60)]
+
+
 def test_a_column_that_is_dropped_may_hold_anything(late):
     late.write_text(late.read_text().replace("2,,,no", "2,no number,2020-01-01,no"))
     assert learn(late, "--drop", "number", "--drop", "word").encoder_.names == ["a"]

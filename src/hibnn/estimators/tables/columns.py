@@ -130,7 +130,7 @@ def as_numbers(values: Any) -> NDArray[np.float64]:
     try:
         if is_text(values.type) and is_truth(values.unique()):
             values = values.cast(pyarrow.string()).cast(pyarrow.bool_())
-        return as_floats(values.cast(pyarrow.float64()))
+        return as_floats(values)
     except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError) as error:
         raise ValueError(str(error)) from None
 

@@ -1,4 +1,4 @@
-"""How a CSV file separates its columns and writes its decimals, found in its first lines.
+"""How a CSV file separates its columns and writes its decimals, found in its first lines, and its words for a gap.
 
 Semicolons and decimal commas are what spreadsheets write in half of the world. `reading` asks here for every CSV file,
 unless the command line says `--separator` and `--decimal`; `Dialect.sentence` tells the user what was found.
@@ -15,6 +15,11 @@ from pathlib import Path
 from hibnn.errors import UserError
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+GAP_WORDS = [
+    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA",
+    "NULL", "NaN", "None", "n/a", "nan", "null",
+]  # fmt: skip
+"""What `pandas.read_csv` takes for a missing value, so that a model sees the same in a file and in a data frame."""
 HEAD_BYTES = 1 << 16
 COMMA, POINT = re.compile(r"\s*[+-]?\d*,\d+\s*"), re.compile(r"\s*[+-]?\d*\.\d+\s*")
 

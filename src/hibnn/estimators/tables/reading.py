@@ -20,7 +20,8 @@ import numpy as np
 
 from hibnn.errors import UserError
 from hibnn.estimators.tables.columns import as_numbers, is_truth
-from hibnn.estimators.tables.dialect import Dialect, find_dialect
+from hibnn.estimators.tables.dialect import GAP_WORDS, Dialect, find_dialect
+from hibnn.files.arrays import index_columns
 
 BLOCK_BYTES = 1 << 22
 """Of a CSV file, parsed at once."""
@@ -64,7 +65,7 @@ class TableFile:
 
     @property
     def names(self) -> list[str]:
-        """The names of its columns."""
+        """The names of its columns; the index of a data frame is one only if it is kept."""
         need_pyarrow()
         from pyarrow import parquet
 
@@ -72,7 +73,11 @@ class TableFile:
             kind = kind_of(self.path)
             if kind == "csv":
                 return csv_schema(self.path, self.form).names
-            return parquet.read_schema(self.path).names if kind == "parquet" else npz_batch(self.path).schema.names
+            if kind == "npz":
+                return npz_batch(self.path).schema.names
+            schema = parquet.read_schema(self.path)
+            index = index_columns(schema)
+            return [name for name in schema.names if name not in index or name in self.kept]
 
     def batches(self, rows: int) -> Iterator[Any]:
         """Arrow tables of at most `rows` rows each, in the file's order."""
@@ -124,11 +129,10 @@ class TableFile:
 
         # words that mean a missing value are looked for afterwards: they may be labels
         form = self.form
-        options = {"column_types": self._types(columns), "include_columns": columns, "decimal_point": form.decimal}
-        convert = csv.ConvertOptions(**options)
+        convert = csv_cells(column_types=self._types(columns), include_columns=columns, decimal_point=form.decimal)
         with csv.open_csv(self.path, csv_blocks(), csv_parsing(form), convert) as reader:
             for batch in reader:
-                batch = with_gaps(self._with_kept(batch), convert.null_values, self.labels)
+                batch = with_gaps(self._with_kept(batch), self.labels)
                 yield as_known(batch, [name for name in self.kept if name in self.numbers], form.decimal)
 
     def _types(self, columns: list[str]) -> dict[str, Any]:
@@ -168,18 +172,24 @@ def csv_blocks() -> Any:
 
 
 def csv_parsing(form: Dialect) -> Any:
-    """How they are split into cells."""
+    """How they are split into cells; a quoted cell may have several lines, wherever a block ends."""
     from pyarrow import csv
 
-    return csv.ParseOptions(delimiter=form.separator)
+    return csv.ParseOptions(delimiter=form.separator, newlines_in_values=True)
+
+
+def csv_cells(**options: Any) -> Any:
+    """How cells become values."""
+    from pyarrow import csv
+
+    return csv.ConvertOptions(null_values=GAP_WORDS, **options)
 
 
 def csv_schema(path: Path, form: Dialect) -> Any:
     """The columns of a CSV file, with the types that its first block suggests."""
     from pyarrow import csv
 
-    convert = csv.ConvertOptions(decimal_point=form.decimal)
-    with csv.open_csv(path, csv_blocks(), csv_parsing(form), convert) as first:
+    with csv.open_csv(path, csv_blocks(), csv_parsing(form), csv_cells(decimal_point=form.decimal)) as first:
         return first.schema
 
 
@@ -191,7 +201,7 @@ def late_types(path: Path, form: Dialect, names: list[str]) -> dict[str, Any]:
     possible = {name: [pyarrow.float64(), pyarrow.bool_()] for name in names}
     if names:
         strings = dict.fromkeys(names, pyarrow.string())
-        convert = csv.ConvertOptions(column_types=strings, include_columns=names, strings_can_be_null=True)
+        convert = csv_cells(column_types=strings, include_columns=names, strings_can_be_null=True)
         with csv.open_csv(path, csv_blocks(), csv_parsing(form), convert) as reader:
             for batch in reader:
                 for name in names:
@@ -206,18 +216,20 @@ def spells(words: Any, kind: Any, decimal: str) -> bool:
     if kind == pyarrow.bool_():
         return words.null_count == len(words) or is_truth(words.unique())
     try:
-        with_points(words, decimal).cast(kind)
+        plain_words(words, decimal).cast(kind)
     except pyarrow.ArrowInvalid:
         return False
     return True
 
 
-def with_points(words: Any, decimal: str) -> Any:
-    """Spelt numbers with a decimal point."""
+def plain_words(words: Any, decimal: str) -> Any:
+    """Spelt numbers with a decimal point, without the spaces around them, which the reader of numbers ignores too."""
+    import pyarrow
     from pyarrow import compute
 
     options = compute.ReplaceSubstringOptions(decimal, ".")
-    return words if decimal == "." else compute.call_function("replace_substring", [words], options)
+    trimmed = compute.call_function("utf8_trim_whitespace", [words.cast(pyarrow.string())])
+    return trimmed if decimal == "." else compute.call_function("replace_substring", [trimmed], options)
 
 
 def as_known(batch: Any, names: Sequence[str], decimal: str) -> Any:
@@ -226,24 +238,30 @@ def as_known(batch: Any, names: Sequence[str], decimal: str) -> Any:
 
     for name in names:
         try:
-            numbers = pyarrow.array(as_numbers(with_points(batch[name], decimal)), from_pandas=True)
+            numbers = pyarrow.array(as_numbers(plain_words(batch[name], decimal)), from_pandas=True)
         except ValueError:
             continue
         batch = batch.set_column(batch.schema.get_field_index(name), name, numbers)
     return batch
 
 
-def with_gaps(batch: Any, gap_words: list[str], labels: str | None) -> Any:
+def with_gaps(batch: Any, labels: str | None) -> Any:
     """The batch with words that mean a missing value taken out, except in the column of labels."""
-    import pyarrow
-    from pyarrow import compute, types
+    from pyarrow import types
 
     for number, field in enumerate(batch.schema):
         if types.is_string(field.type) and field.name != labels and not field.name.startswith(KEPT):
-            gaps = compute.call_function("is_in", [batch[number]], compute.SetLookupOptions(pyarrow.array(gap_words)))
-            nothing = pyarrow.scalar(None, pyarrow.string())
-            batch = batch.set_column(number, field, compute.call_function("if_else", [gaps, nothing, batch[number]]))
+            batch = batch.set_column(number, field, without_gaps(batch[number]))
     return batch
+
+
+def without_gaps(words: Any) -> Any:
+    """Words, of which those that mean a missing value are taken out."""
+    import pyarrow
+    from pyarrow import compute
+
+    gaps = compute.call_function("is_in", [words], compute.SetLookupOptions(pyarrow.array(GAP_WORDS)))
+    return compute.call_function("if_else", [gaps, pyarrow.scalar(None, pyarrow.string()), words])
 
 
 @contextmanager

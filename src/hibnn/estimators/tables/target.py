@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from hibnn.errors import UserError
 from hibnn.estimators.labels import LONGEST_LABEL, MOST_CLASSES
 from hibnn.estimators.tables.columns import as_numbers, check_numbers
+from hibnn.estimators.tables.dialect import GAP_WORDS
 
 LARGEST_WHOLE = 2**53
 """From here on real numbers skip whole ones, and labels would merge."""
 INTEGER = re.compile(r"[+-]?\d+")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-GAP_WORDS = {"na", "n/a", "#n/a", "nan", "null"}
 Classes = dict[Any, Any]
 """From what a file holds to the class it stands for."""
 
@@ -102,7 +102,8 @@ def read_spelt(words: set[str], name: str) -> Classes:
     """Whole numbers or truth values if all words are, otherwise the words."""
     themselves = {word: word for word in words}
     numbers = {word for word in words if NUMBER.fullmatch(word.strip())}
-    if numbers and (gaps := words - numbers) and {word.strip().lower() for word in gaps} <= GAP_WORDS:
+    unread = {word.lower() for word in GAP_WORDS}
+    if numbers and (gaps := words - numbers) and {word.strip().lower() for word in gaps} <= unread:
         raise UserError(
             f"the target column {name!r} holds numbers and {min(gaps)!r}: leave those rows out, or call that class "
             "something else."

@@ -1,12 +1,12 @@
 """Answers as a file: CSV, compressed CSV or Parquet, written piece by piece and complete or not at all.
 
-`hibnn predict` gives pieces as columns of plain values. In CSV, words that a spreadsheet would compute get a quote
-before them, unless `raw`.
+`hibnn predict` gives pieces as columns: answers as plain values, and Arrow columns of the file to be kept, which have
+their own type in Parquet. In CSV, words that a spreadsheet would compute get a quote before them, unless `raw`.
 """
 
 import csv
 import gzip
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,8 @@ from hibnn.errors import UserError
 from hibnn.files.atomic import atomic_write
 from hibnn.files.spreadsheets import harmless
 
-Piece = Mapping[str, Sequence[Any]]
-"""Columns by name, of equal length."""
+Piece = Mapping[str, Any]
+"""Columns by name, of equal length: lists, or Arrow columns."""
 ENDINGS = {".csv": "csv", ".csv.gz": "csv.gz", ".parquet": "parquet"}
 
 
@@ -48,9 +48,10 @@ def _csv_writer(path: Path, kind: str, raw: bool, stack: ExitStack) -> Callable[
     def write(piece: Piece) -> None:
         nonlocal begun
         cell = (lambda value: value) if raw else harmless
+        columns = [values if isinstance(values, list) else values.to_pylist() for values in piece.values()]
         if not begun:
             writer.writerow(map(cell, piece))
-        writer.writerows(map(cell, row) for row in zip(*piece.values(), strict=True))
+        writer.writerows(map(cell, row) for row in zip(*columns, strict=True))
         begun = True
 
     return write
@@ -64,7 +65,7 @@ def _parquet_writer(path: Path, _kind: str, _raw: bool, stack: ExitStack) -> Cal
 
     def write(piece: Piece) -> None:
         nonlocal writer
-        table = pyarrow.table({name: pyarrow.array(values, from_pandas=True) for name, values in piece.items()})
+        table = pyarrow.table(dict(piece))
         if writer is None:
             writer = stack.enter_context(parquet.ParquetWriter(path, table.schema))
         writer.write_table(table.cast(writer.schema))
