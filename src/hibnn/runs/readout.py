@@ -86,7 +86,7 @@ def read_out(
     way = {"scenario": str(scenario), "granularity": granularity, "score": score, "task_inference": task_inference}
     way |= {} if mixing is None else {"mixing": mixing}
     experiment = Experiment.from_json(before.as_json() | way)
-    tasks = replace(tasks, scenario=scenario)
+    tasks = tasks.in_scenario(scenario)
     learned = model.inference
     model.inference = new_inference(experiment, setting)
     if model.inference is not None:
