@@ -8,10 +8,13 @@ from safetensors.torch import load_file
 
 from hibnn import Experiment, Scenario, UserError, options_for, run
 from hibnn.errors import GivenUpError
+from hibnn.evaluation.pruning.study import write_study
 from hibnn.runs import trainer as learning
 from hibnn.runs.checkpoint import read_state
 from hibnn.runs.progress import Silent
-from hibnn.runs.readout import read_out
+from hibnn.runs.pruning import prune_run
+from hibnn.runs.readout import read_out, stored_read_out
+from hibnn.runs.record import read_record
 from hibnn.runs.run import run as run_module
 from killing import KillAfter, KilledError
 
@@ -69,6 +72,17 @@ def test_an_unfinished_run_of_another_experiment_is_refused_and_force_throws_it_
         run(experiment(), tmp_path)
     result = run(experiment(), tmp_path, force=True)
     assert result["accuracy_matrix"] == run(experiment())["accuracy_matrix"]
+
+
+def test_force_throws_away_what_was_asked_of_the_earlier_run(tmp_path):
+    run(experiment(), tmp_path)
+    stored_read_out(tmp_path, Scenario.CLASS, "batch:5", "mutual-information")
+    write_study(tmp_path, prune_run(tmp_path, percentages=(0, 50)))
+    before = {path.name for path in tmp_path.iterdir()}
+    run(experiment("finetune"), tmp_path, force=True)
+    gone = {"class-batch-5-mutual-information.json", "pruning.json", "structure.safetensors"}
+    assert before - {path.name for path in tmp_path.iterdir()} == gone
+    assert read_record(tmp_path).read_outs == ()
 
 
 def test_a_damaged_checkpoint_is_named(tmp_path):
