@@ -281,3 +281,18 @@ def test_the_command_writes_the_best_setting_as_a_preset(tmp_path, capsys, monke
     assert (options.width, options.learning_rate, options.epochs) == (found["width"], found["learning_rate"], 1)
     seeds = [json.loads(path.read_text()) for path in (tmp_path / "out" / "fresh").glob("*/result.json")]
     assert sorted((one["seed"], one["evaluated_on"]) for one in seeds) == [(100, "validation"), (101, "validation")]
+
+
+def test_a_run_with_the_preset_of_a_search_is_the_best_trial_again(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(engines, "Workers", ThreadPoolExecutor)
+    file, out, words = tmp_path / "digits.toml", tmp_path / "out", ["--trials", "1", "--workers", "1"]
+    space = 'heads = ["multi"]\ntask_inference = ["density"]\ndensity_power = [2.0]\n'
+    file.write_text(TEXT.split("[space]")[0].replace('"task"', '"class"') + f'mixing = "hard"\n[space]\n{space}')
+    with pytest.raises(SystemExit):
+        main(["search", str(file), *words, "--out", str(out)])
+    (trial,) = [json.loads(path.read_text()) for path in (out / "trials").glob("*/config.json")]
+    run = ["run", "--method", "finetune", "--dataset", "split-digits", "--scenario", "class", "--tasks", "2", "--quiet"]
+    with pytest.raises(SystemExit):
+        main([*run, "--preset", str(out / "best.toml"), "--evaluate-on", "validation", "--out", str(tmp_path / "run")])
+    assert json.loads((tmp_path / "run" / "config.json").read_text())["experiment"] == trial["experiment"]
+    assert "tasks" not in tomllib.loads((out / "best.toml").read_text())["protocol"]
