@@ -180,6 +180,12 @@ def test_different_numbers_of_classes_are_refused_in_the_domain_scenario(unequal
     assert call(capsys, *unequal, "first", "--scenario", "domain", "--tasks", "1")[0] == 0
 
 
+def test_heads_with_all_classes_are_read_out_in_the_domain_scenario_where_tasks_share_their_labels(unequal, capsys):
+    Path("unequal.toml").write_text('[[task]]\ntrain = "3.npz"\n[[task]]\ntrain = "3.npz"\n')
+    assert call(capsys, *unequal, "run", "--scenario", "class", "--class-outputs", "all")[0] == 0
+    assert call(capsys, "evaluate", "run", "--scenario", "domain")[0] == 0
+
+
 def test_the_folder_does_not_count_but_the_content_does(folder, capsys, monkeypatch):
     assert call(capsys, *RUN, "--out", str(folder / "run"))[0] == 0
     monkeypatch.chdir(folder / "data")

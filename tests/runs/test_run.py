@@ -1,5 +1,6 @@
 import itertools
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from safetensors.torch import load_file
 from hibnn import Experiment, Scenario, UserError, options_for, run
 from hibnn.errors import GivenUpError
 from hibnn.evaluation.pruning.study import write_study
+from hibnn.runs import experiment as module
 from hibnn.runs import trainer as learning
 from hibnn.runs.checkpoint import read_state
 from hibnn.runs.progress import Silent
@@ -133,6 +135,23 @@ def test_a_single_head_cannot_be_read_out_in_another_scenario(tmp_path):
     run(experiment("finetune", scenario=Scenario.CLASS), tmp_path)
     with pytest.raises(UserError, match="run it anew"):
         read_out(tmp_path, Scenario.TASK, "sample")
+
+
+def test_heads_with_all_classes_are_read_out_where_their_classes_are_asked_for(tmp_path):
+    made = experiment(scenario=Scenario.CLASS, task_inference="entropy", class_outputs="all")
+    result = run(made, tmp_path)
+    assert read_out(tmp_path, Scenario.CLASS, "sample", task_inference="entropy")["acc"] == result["acc"]
+    with pytest.raises(UserError, match="answer with classes of all tasks"):
+        read_out(tmp_path, Scenario.DOMAIN, "sample")
+
+
+@pytest.mark.parametrize(("embedded", "chosen"), [(True, "auto"), (False, "auto"), (False, "discriminant")])
+def test_a_read_out_has_the_usual_scores_unless_the_run_chose_others(tmp_path, monkeypatch, embedded, chosen):
+    known, said = module.find_benchmark, {"density_random_features": 20, "density_scores": chosen, "tasks": 2}
+    monkeypatch.setattr(module, "find_benchmark", lambda name: replace(known(name), embedded=embedded))
+    run(experiment("vcl", **said), tmp_path)
+    result = run(experiment("vcl", **said, scenario=Scenario.CLASS))
+    assert read_out(tmp_path, Scenario.CLASS, "sample")["bytes_density"] == result["bytes_density"]
 
 
 def test_an_experiment_survives_its_journey_through_json():
