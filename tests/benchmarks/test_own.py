@@ -12,6 +12,9 @@ from hibnn import Benchmark, Experiment, UserError, options_for, run
 from hibnn.benchmarks import benchmark, find_benchmark
 from hibnn.cli.main import main
 from hibnn.files.arrays import read_table
+from hibnn.report.predictions import join_tasks
+from hibnn.runs.record import RunRecord
+from hibnn.runs.status import Status
 from hibnn.sweeps.estimate import task_sizes
 
 
@@ -137,6 +140,52 @@ def test_a_benchmark_of_files_is_run_judged_again_and_estimated(folder, capsys):
     assert call(capsys, "evaluate", "run", "--scenario", "class")[0] == 0
     sizes = task_sizes(Experiment.from_json(config))
     assert [(size.train, size.test, size.classes) for size in sizes] == [(40, 20, 2), (30, 10, 2)]
+
+
+@pytest.fixture
+def unequal(tmp_path, monkeypatch):
+    """A benchmark whose tasks have two and three classes, in unequal.toml."""
+    monkeypatch.chdir(tmp_path)
+    for classes in (2, 3):
+        y = np.arange(60) % classes
+        np.savez(f"{classes}.npz", x=np.eye(4)[y] * 3 + np.random.default_rng(classes).normal(size=(60, 4)), y=y)
+    Path("unequal.toml").write_text('[[task]]\ntrain = "2.npz"\n[[task]]\ntrain = "3.npz"\n')
+    return ["run", "--dataset", "unequal.toml", "--method", "vcl", "--epochs", "1", "--quiet", "--out"]
+
+
+def test_tasks_may_have_different_numbers_of_classes(unequal, capsys):
+    code, out, err = call(capsys, *unequal, "run", "--scenario", "task", "--task-inference", "density", "--json")
+    assert code == 0, err
+    stored = RunRecord(Path("run"), {}, {}, Status.DONE).predictions
+    parts = [(stored[f"task{number}.probabilities"], stored[f"task{number}.targets"]) for number in range(2)]
+    by_hand = np.concatenate([-np.log(np.take_along_axis(p, y[:, None].astype(int), 1))[:, 0] for p, y in parts])
+    result = json.loads(out)
+    assert result["nll"] == pytest.approx(by_hand.astype(float).mean(), rel=1e-3)
+    assert result["nll_network"] > 0
+    assert result["nll_density"] > 0
+    assert join_tasks(stored).probabilities.shape == (24, 3)
+    for words in (["evaluate", "run", "--scenario", "class"], ["report", "run", "-o", "run.html"]):
+        assert call(capsys, *words)[0] == 0
+    code, _, err = call(capsys, "tables", "run", "-o", "tables", "--read-out", "sample")
+    assert code == 0
+    assert "run is not judged in the domain scenario" in err
+    assert Path("run/class-sample.json").exists()
+
+
+def test_different_numbers_of_classes_are_refused_in_the_domain_scenario(unequal, capsys):
+    assert call(capsys, *unequal, "run", "--scenario", "task")[0] == 0
+    for words in ([*unequal, "domain", "--scenario", "domain"], ["evaluate", "run", "--scenario", "domain"]):
+        code, _, err = call(capsys, *words)
+        assert code == 2
+        assert "the tasks of unequal.toml have 2 to 3 classes" in err
+    assert not Path("domain").exists()
+    assert call(capsys, *unequal, "first", "--scenario", "domain", "--tasks", "1")[0] == 0
+
+
+def test_heads_with_all_classes_are_read_out_in_the_domain_scenario_where_tasks_share_their_labels(unequal, capsys):
+    Path("unequal.toml").write_text('[[task]]\ntrain = "3.npz"\n[[task]]\ntrain = "3.npz"\n')
+    assert call(capsys, *unequal, "run", "--scenario", "class", "--class-outputs", "all")[0] == 0
+    assert call(capsys, "evaluate", "run", "--scenario", "domain")[0] == 0
 
 
 def test_the_folder_does_not_count_but_the_content_does(folder, capsys, monkeypatch):

@@ -6,6 +6,7 @@ from hibnn.cli.commands.run import parse
 from hibnn.learners import find_method, methods
 from hibnn.learners.presets import NAMES, preset, protocol
 from hibnn.nn.layers.masks import Relaxation
+from hibnn.runs.protocol import protocol_of
 from hibnn.sweeps.grid import new_experiment
 
 
@@ -66,7 +67,7 @@ def test_text_and_program_infer_one_head_for_a_test_set_by_entropies_of_their_ow
     assert protocol("authors", ibnn) == shared | {"score": "expected"}
     file = tmp_path / "mine.toml"
     file.write_text('method = "ibnn"\npreset = "authors"\n[options]\nalpha = 7.0\n')
-    assert protocol(str(file), ibnn) == protocol("authors", ibnn)
+    assert protocol_of(str(file), ibnn) == protocol("authors", ibnn)
 
 
 def test_a_run_takes_the_words_of_its_preset_unless_it_is_told_others():

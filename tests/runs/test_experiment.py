@@ -8,7 +8,10 @@ import pytest
 
 from folders import experiment_of
 from hibnn import Experiment, Scenario, UserError, options_for, run
+from hibnn.learners import find_method
 from hibnn.runs.changes import changed_fields
+from hibnn.runs.protocol import protocol_of
+from hibnn.sweeps.grid import new_experiment
 
 
 def experiment(**changes):
@@ -145,3 +148,29 @@ def test_the_presets_of_the_paper_infer_tasks_by_entropy(method, preset):
 @pytest.mark.slow
 def test_classes_of_digits_are_told_apart_by_default():
     assert run(experiment_of(method="ibnn", scenario="class", epochs=10)).get("acc") > 0.97
+
+
+def test_the_protocol_of_a_preset_file_goes_before_that_of_its_base(tmp_path):
+    base, file = tmp_path / "base.toml", tmp_path / "mine.toml"
+    base.write_text('method = "ibnn"\npreset = "authors"\n[protocol]\nmixing = "soft"\ndensity_power = 2\n')
+    file.write_text(f'method = "ibnn"\npreset = "{base}"\n[protocol]\ndensity_power = 3\n')
+    said = protocol_of(str(file), find_method("ibnn"))
+    assert said == protocol_of("authors", find_method("ibnn")) | {"mixing": "soft", "density_power": 3.0}
+    cell = {"method": "ibnn", "dataset": "split-digits", "scenario": "class", "preset": str(file), "density_power": 4}
+    made = new_experiment(cell, 0)
+    assert (made.mixing, made.granularity, made.density_power) == ("soft", "task", 4.0)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("[protocol]\nhead = 'multi'", "did you mean 'heads'"),
+        ("[protocol]\nheads = 'many'", "unknown heads 'many'"),
+        ("[protocol]\nevaluate_on = 'validation'", "unknown name in the .protocol. table"),
+        ("protocol = 3", "must be a table"),
+    ],
+)
+def test_a_wrong_word_in_the_protocol_of_a_preset_file_is_refused(tmp_path, words, sentence):
+    (tmp_path / "mine.toml").write_text(f"{words}\n")
+    with pytest.raises(UserError, match=sentence):
+        protocol_of(str(tmp_path / "mine.toml"), find_method("ibnn"))

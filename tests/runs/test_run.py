@@ -1,5 +1,6 @@
 import itertools
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,10 +9,14 @@ from safetensors.torch import load_file
 
 from hibnn import Experiment, Scenario, UserError, options_for, run
 from hibnn.errors import GivenUpError
+from hibnn.evaluation.pruning.study import write_study
+from hibnn.runs import experiment as module
 from hibnn.runs import trainer as learning
 from hibnn.runs.checkpoint import read_state
 from hibnn.runs.progress import Silent
-from hibnn.runs.readout import read_out
+from hibnn.runs.pruning import prune_run
+from hibnn.runs.readout import read_out, stored_read_out
+from hibnn.runs.record import read_record
 from hibnn.runs.run import run as run_module
 from killing import KillAfter, KilledError
 
@@ -71,6 +76,17 @@ def test_an_unfinished_run_of_another_experiment_is_refused_and_force_throws_it_
     assert result["accuracy_matrix"] == run(experiment())["accuracy_matrix"]
 
 
+def test_force_throws_away_what_was_asked_of_the_earlier_run(tmp_path):
+    run(experiment(), tmp_path)
+    stored_read_out(tmp_path, Scenario.CLASS, "batch:5", "mutual-information")
+    write_study(tmp_path, prune_run(tmp_path, percentages=(0, 50)))
+    before = {path.name for path in tmp_path.iterdir()}
+    run(experiment("finetune"), tmp_path, force=True)
+    gone = {"class-batch-5-mutual-information.json", "pruning.json", "structure.safetensors"}
+    assert before - {path.name for path in tmp_path.iterdir()} == gone
+    assert read_record(tmp_path).read_outs == ()
+
+
 def test_a_damaged_checkpoint_is_named(tmp_path):
     (tmp_path / "checkpoint.safetensors").write_bytes(b"\x80\x04pickle")
     with pytest.raises(UserError, match="damaged"):
@@ -119,6 +135,23 @@ def test_a_single_head_cannot_be_read_out_in_another_scenario(tmp_path):
     run(experiment("finetune", scenario=Scenario.CLASS), tmp_path)
     with pytest.raises(UserError, match="run it anew"):
         read_out(tmp_path, Scenario.TASK, "sample")
+
+
+def test_heads_with_all_classes_are_read_out_where_their_classes_are_asked_for(tmp_path):
+    made = experiment(scenario=Scenario.CLASS, task_inference="entropy", class_outputs="all")
+    result = run(made, tmp_path)
+    assert read_out(tmp_path, Scenario.CLASS, "sample", task_inference="entropy")["acc"] == result["acc"]
+    with pytest.raises(UserError, match="answer with classes of all tasks"):
+        read_out(tmp_path, Scenario.DOMAIN, "sample")
+
+
+@pytest.mark.parametrize(("embedded", "chosen"), [(True, "auto"), (False, "auto"), (False, "discriminant")])
+def test_a_read_out_has_the_usual_scores_unless_the_run_chose_others(tmp_path, monkeypatch, embedded, chosen):
+    known, said = module.find_benchmark, {"density_random_features": 20, "density_scores": chosen, "tasks": 2}
+    monkeypatch.setattr(module, "find_benchmark", lambda name: replace(known(name), embedded=embedded))
+    run(experiment("vcl", **said), tmp_path)
+    result = run(experiment("vcl", **said, scenario=Scenario.CLASS))
+    assert read_out(tmp_path, Scenario.CLASS, "sample")["bytes_density"] == result["bytes_density"]
 
 
 def test_an_experiment_survives_its_journey_through_json():

@@ -14,7 +14,7 @@ from hibnn.learners.presets import options_for
 from hibnn.sweeps import engines
 from hibnn.sweeps import search as module
 from hibnn.sweeps.search import JOURNAL, Reporter, open_study, search
-from hibnn.sweeps.space import Range, read_problem
+from hibnn.sweeps.space import Problem, Range, read_problem
 from processes import metrics, wait_for
 
 TEXT = """
@@ -256,6 +256,33 @@ def test_a_search_does_not_wait_for_the_lock_of_a_dead_one(problem, tmp_path, in
     assert len(instant) == 2
 
 
+def among_heads(heads, inferences):
+    """A problem in which a density may be asked to choose among the heads of a network that has one."""
+    fixed = {"method": "finetune", "dataset": "split-digits", "scenario": "class", "tasks": 2}
+    return Problem("heads", fixed, {"heads": heads, "task_inference": inferences})
+
+
+def test_values_that_do_not_go_together_cost_a_search_their_trial_alone(instant, tmp_path):
+    outcomes = []
+    find(among_heads(["multi", "single"], ["density", "entropy"]), 8, tmp_path, on_done=outcomes.append)
+    wrong = [one for one in outcomes if list(one.chosen.values()) == ["single", "density"]]
+    assert (len(outcomes), len(instant)) == (8, 8 - len(wrong))
+    assert wrong
+    for one in wrong:
+        assert one.accuracy is None
+        assert "a density chooses among heads" in one.error
+
+
+@pytest.mark.usefixtures("instant")
+def test_a_search_without_a_single_trial_that_could_be_run_says_why_and_goes_on(tmp_path):
+    problem, outcomes = among_heads(["single"], ["density"]), []
+    next(module._proposals(open_study(tmp_path, problem), problem, "random", 1))  # as a process that died left it
+    for trials in (1, 3):
+        with pytest.raises(UserError, match=r"no trial has finished \(a density chooses .* density\)\.$"):
+            find(problem, trials, tmp_path, on_done=outcomes.append)
+    assert [one.number for one in outcomes] == [0, 1, 2]
+
+
 @pytest.mark.usefixtures("instant")
 @pytest.mark.parametrize("line", ["garbage", "{}", "3", '{"op_code": 99, "worker_id": "a"}'])
 def test_a_damaged_journal_is_refused_in_a_sentence(problem, tmp_path, line):
@@ -281,3 +308,18 @@ def test_the_command_writes_the_best_setting_as_a_preset(tmp_path, capsys, monke
     assert (options.width, options.learning_rate, options.epochs) == (found["width"], found["learning_rate"], 1)
     seeds = [json.loads(path.read_text()) for path in (tmp_path / "out" / "fresh").glob("*/result.json")]
     assert sorted((one["seed"], one["evaluated_on"]) for one in seeds) == [(100, "validation"), (101, "validation")]
+
+
+def test_a_run_with_the_preset_of_a_search_is_the_best_trial_again(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(engines, "Workers", ThreadPoolExecutor)
+    file, out, words = tmp_path / "digits.toml", tmp_path / "out", ["--trials", "1", "--workers", "1"]
+    space = 'heads = ["multi"]\ntask_inference = ["density"]\ndensity_power = [2.0]\n'
+    file.write_text(TEXT.split("[space]")[0].replace('"task"', '"class"') + f'mixing = "hard"\n[space]\n{space}')
+    with pytest.raises(SystemExit):
+        main(["search", str(file), *words, "--out", str(out)])
+    (trial,) = [json.loads(path.read_text()) for path in (out / "trials").glob("*/config.json")]
+    run = ["run", "--method", "finetune", "--dataset", "split-digits", "--scenario", "class", "--tasks", "2", "--quiet"]
+    with pytest.raises(SystemExit):
+        main([*run, "--preset", str(out / "best.toml"), "--evaluate-on", "validation", "--out", str(tmp_path / "run")])
+    assert json.loads((tmp_path / "run" / "config.json").read_text())["experiment"] == trial["experiment"]
+    assert "tasks" not in tomllib.loads((out / "best.toml").read_text())["protocol"]

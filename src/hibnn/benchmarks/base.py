@@ -111,6 +111,16 @@ class Benchmark:
     single_domain_head: bool = False
     common_outputs: bool = False
 
+    def in_scenario(self, scenario: Scenario) -> "Benchmark":
+        """The same tasks judged in a scenario; runs and read-outs ask for it before anything is learned or judged."""
+        sizes = [len(task.classes) for task in self.tasks]
+        if scenario is Scenario.DOMAIN and len(set(sizes)) > 1:
+            raise UserError(
+                f"the tasks of {self.name} have {min(sizes)} to {max(sizes)} classes, and in the domain scenario all "
+                "tasks share their labels: use the task or class scenario."
+            )
+        return replace(self, scenario=scenario)
+
     def with_common_outputs(self) -> "Benchmark":
         """Every task with the classes of all tasks; labels stay as they are where all tasks have the same."""
         if self.single_domain_head:

@@ -62,7 +62,7 @@ def part_of(
     first = whole.tasks[:tasks]
     if checked("evaluate-on", evaluate_on, EvaluateOn) == "validation":
         first = tuple(_validation(task, seed) for task in first)
-    return replace(whole, tasks=first)
+    return replace(whole, tasks=first).in_scenario(whole.scenario)
 
 
 def traits_of(dataset: str | Benchmark) -> Traits:

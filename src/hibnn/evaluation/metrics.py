@@ -6,6 +6,7 @@ Accuracies are fractions in [0, 1]. A value that cannot be computed is returned 
 reports and `hibnn fit` take their numbers from here; arguments are checked, because users call these functions too.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -130,6 +131,17 @@ def negative_log_likelihood(
     probabilities, labels = _predictions(probabilities, labels)
     of_label = np.take_along_axis(probabilities, labels[:, None], axis=1)
     return float(-np.log(np.maximum(of_label, _LOWEST_PROBABILITY)).mean())
+
+
+def join_probabilities(
+    parts: Sequence[Float[np.ndarray, "examples classes"]],
+) -> Float[np.ndarray, "examples classes"]:
+    """Predictions of several tasks in one array; a class that a task does not have has probability zero there.
+
+    Runs measure all tasks together by it, and reports draw them; tasks may differ in how many classes they have.
+    """
+    columns = max(part.shape[1] for part in parts)
+    return np.concatenate([np.pad(part, ((0, 0), (0, columns - part.shape[1]))) for part in parts])
 
 
 def ood_auroc(known_scores: Float[np.ndarray, " known"], ood_scores: Float[np.ndarray, " ood"]) -> float:

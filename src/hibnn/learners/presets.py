@@ -48,9 +48,7 @@ def preset(
 
 
 def protocol(name: str, method: Method) -> dict[str, Any]:
-    """The words of `hibnn.runs.protocol` in which a preset differs from their defaults; a file has its base's."""
-    while str(name).endswith(".toml"):
-        name = read_toml(Path(name)).get("preset", "default")
+    """The words in which a preset by name differs from their defaults; `hibnn.runs.protocol` asks, and reads files."""
     own = {"paper": method.paper_protocol, "authors": method.authors_protocol}
     if name not in own:
         return {}

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from hibnn.evaluation.metrics import join_probabilities
+
 
 @dataclass(frozen=True)
 class Predictions:
@@ -44,7 +46,6 @@ def _joined(parts: list[np.ndarray]) -> np.ndarray | None:
 
 
 def _distributions(parts: list[np.ndarray]) -> Float[np.ndarray, "examples classes"]:
-    """Probabilities of all tasks in as many columns as the largest has; half precision no longer sums to one."""
-    columns = max(part.shape[1] for part in parts)
-    wide = np.concatenate([np.pad(part.astype(float), ((0, 0), (0, columns - part.shape[1]))) for part in parts])
+    """Probabilities of all tasks; half precision no longer sums to one."""
+    wide = join_probabilities([part.astype(float) for part in parts])
     return wide / wide.sum(1, keepdims=True)

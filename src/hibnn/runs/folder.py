@@ -5,6 +5,7 @@
     status.json   what is becoming of it (`status.Status`)                 structure.safetensors    masks of each task
     checkpoint.safetensors, checkpoint.previous.safetensors                while it is unfinished
     result.json, model.safetensors, predictions.safetensors                once it is done; result.json is written last
+    pruning.json, class-task.json and the like                             asked of it later: pruning, read-outs
 
 Every file is complete or absent, metrics.jsonl grows by lines, and nothing in the folder is ever unpickled.
 """
@@ -31,6 +32,7 @@ from hibnn.runs.environment import environment
 from hibnn.runs.experiment import Experiment
 from hibnn.runs.lock import LOCK
 from hibnn.runs.metrics_log import MetricsLog
+from hibnn.runs.record import READ_OUT
 from hibnn.runs.status import Status, raw_status, write_status
 
 CHECKPOINT, PREVIOUS = "checkpoint.safetensors", "checkpoint.previous.safetensors"
@@ -38,7 +40,7 @@ NEXT = ".checkpoint.part"
 OWN = re.compile(r"lock|\.(config|status)\.json\..*\.part|\.hibnn-index\.jsonl")
 """What may be in a folder in which no run has begun."""
 KEPT = (".json", ".jsonl", ".safetensors", ".npy", ".toml")
-STALE = (CHECKPOINT, PREVIOUS, "structure.safetensors", "predictions.safetensors", "model.safetensors")
+STALE = (CHECKPOINT, PREVIOUS, "structure.safetensors", "predictions.safetensors", "model.safetensors", "pruning.json")
 
 
 class RunFolder:
@@ -96,7 +98,8 @@ class RunFolder:
 
     def clear(self) -> None:
         """Remove every trace of an earlier run, the result first."""
-        for name in ("result.json", *STALE):
+        read_outs = [path.name for path in self.path.glob("*.json") if READ_OUT.fullmatch(path.name)]
+        for name in ("result.json", *STALE, *read_outs):
             (self.path / name).unlink(missing_ok=True)
         self.log.clear()
 

@@ -1,11 +1,24 @@
-"""How a run is judged and its tasks are told apart, apart from what learns what: the words of `hibnn run`."""
+"""How a run is judged and its tasks are told apart, apart from what learns what: the words of `hibnn run`.
 
-from dataclasses import dataclass
-from typing import Literal
+A preset file may have them beside the options of its method, as `hibnn search` writes them:
+
+    [protocol]
+    heads = "multi"
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Literal
 
 from hibnn.benchmarks import EvaluateOn
+from hibnn.checking import check_fields
+from hibnn.errors import UserError, unknown
 from hibnn.evaluation.evaluate import Score
+from hibnn.files.toml import read_toml
 from hibnn.inferences import TaskInferenceName
+from hibnn.learners import Method
+from hibnn.learners.presets import protocol
 from hibnn.tasks.density.options import DensityOptions, Of, Scores
 from hibnn.tasks.task_inference import Mixing
 
@@ -58,3 +71,31 @@ class EvaluationProtocol:
     """validation: hold out a part of the training data and evaluate on it"""
     ood: str | None = None
     """a data set of the same size, for the AUROC of out-of-distribution detection"""
+
+
+PRESET_WORDS = {field.name for field in fields(EvaluationProtocol)} - {"tasks", "evaluate_on", "ood"}
+"""What a preset file may say; on which data a run is judged is no part of a setting."""
+
+
+def protocol_of(preset: str, method: Method) -> dict[str, Any]:
+    """The words in which a preset differs from the defaults: those of a file go before those of its base.
+
+    `hibnn run` and sweeps ask for them after the options, so a file that leads back to itself has been refused.
+    """
+    if not str(preset).endswith(".toml"):
+        return protocol(preset, method)
+    content = read_toml(Path(preset))
+    words = _checked_words(Path(preset), content.get("protocol", {}))
+    return protocol_of(content.get("preset", "default"), method) | words
+
+
+def _checked_words(path: Path, words: Any) -> dict[str, Any]:
+    """The [protocol] table of a file, with every name and value checked before anything runs."""
+    if not isinstance(words, Mapping):
+        raise UserError(f"the protocol of {path} must be a table of names and values, not {words!r}.")
+    for name in words:
+        if name not in PRESET_WORDS:
+            raise unknown(f"name in the [protocol] table of {path}:", name, PRESET_WORDS)
+    checked = EvaluationProtocol(**words)
+    check_fields(checked)
+    return {name: getattr(checked, name) for name in words}

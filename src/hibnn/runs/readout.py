@@ -81,12 +81,13 @@ def read_out(
     """
     before, tasks, model = load_run(folder)
     setting = model.learner.setting
-    if setting.layout is not Layout.MULTI and scenario is not before.scenario:
-        raise UserError(f"{folder} has a single head made for the {before.scenario} scenario: run it anew.")
+    _check_serves(folder, before, tasks, setting.layout, scenario)
     way = {"scenario": str(scenario), "granularity": granularity, "score": score, "task_inference": task_inference}
     way |= {} if mixing is None else {"mixing": mixing}
+    if before.density_scores == before.usual_scores():  # chosen by nobody, and perhaps for want of a density
+        way["density_scores"] = "auto"
     experiment = Experiment.from_json(before.as_json() | way)
-    tasks = replace(tasks, scenario=scenario)
+    tasks = tasks.in_scenario(scenario)
     learned = model.inference
     model.inference = new_inference(experiment, setting)
     if model.inference is not None:
@@ -108,6 +109,17 @@ def read_out(
         **Kept.of(model).as_json(),
         **last_row_metrics(tasks, row),
     }
+
+
+def _check_serves(folder: Path, run: Experiment, tasks: Benchmark, layout: Layout, scenario: Scenario) -> None:
+    """Refuse a scenario for which the heads of a run were not made."""
+    if layout is not Layout.MULTI and scenario is not run.scenario:
+        raise UserError(f"{folder} has a single head made for the {run.scenario} scenario: run it anew.")
+    if tasks.common_outputs and not tasks.single_domain_head and scenario is Scenario.DOMAIN:
+        raise UserError(
+            f"the heads of {folder} answer with classes of all tasks (--class-outputs all), and the domain scenario "
+            "asks for labels that tasks share: run it anew."
+        )
 
 
 def learn_inference(model: ContinualModel, benchmark: Benchmark) -> None:

@@ -131,8 +131,7 @@ def _measure(benchmark: Benchmark, matrix: np.ndarray, last: Sequence[TaskEvalua
 
 
 def _measure_last(benchmark: Benchmark, last: Sequence[TaskEvaluation]) -> dict[str, Metric]:
-    probabilities = np.concatenate([task.probabilities for task in last])
-    targets = np.concatenate([task.targets for task in last])
+    probabilities, targets = _joined(last)
     measured: dict[str, Metric] = {
         "task_inference_accuracy": _task_inference(last),
         "within_task": float(np.mean([task.within_correct.mean() for task in last])),
@@ -153,13 +152,17 @@ def _alone(benchmark: Benchmark, name: str, last: Sequence[TaskEvaluation | None
     found = [task for task in last if task is not None]
     if not found:
         return {f"acc_{name}": Undefined(missing), f"nll_{name}": Undefined(missing)}
-    probabilities, targets = (
-        np.concatenate([getattr(task, part) for task in found]) for part in ("probabilities", "targets")
-    )
+    probabilities, targets = _joined(found)
     return {
         f"acc_{name}": float(np.mean([task.accuracy(benchmark.scenario) for task in found])),
         f"nll_{name}": metrics.negative_log_likelihood(probabilities, targets),
     }
+
+
+def _joined(last: Sequence[TaskEvaluation]) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities and targets of all tasks together."""
+    probabilities = metrics.join_probabilities([task.probabilities for task in last])
+    return probabilities, np.concatenate([task.targets for task in last])
 
 
 def _task_inference(row: Sequence[TaskEvaluation]) -> Metric:

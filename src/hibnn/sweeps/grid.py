@@ -25,8 +25,9 @@ from hibnn.checking import checked
 from hibnn.errors import UserError, unknown
 from hibnn.files.toml import read_toml
 from hibnn.learners import find_method
-from hibnn.learners.presets import new_options, preset, protocol
+from hibnn.learners.presets import new_options, preset
 from hibnn.runs.experiment import Experiment
+from hibnn.runs.protocol import protocol_of
 
 Seeds = tuple[int, ...]
 KEYS = {field.name for field in fields(Experiment)} - {"options", "seed", "data", "plugins"}
@@ -63,7 +64,7 @@ def new_experiment(cell: dict[str, Any], seed: int) -> Experiment:
     method, scenario = find_method(cell["method"]), Scenario.parse(cell["scenario"])
     name = cell.get("preset", "default")
     chosen = preset(name, method, traits_of(cell["dataset"]), scenario)
-    return Experiment(**(protocol(name, method) | known), options=new_options(method, chosen | changes), seed=seed)
+    return Experiment(**(protocol_of(name, method) | known), options=new_options(method, chosen | changes), seed=seed)
 
 
 def folder_of(experiment: Experiment, out: Path) -> Path:

@@ -76,14 +76,23 @@ def search(
         proposals = map(Attempt, _proposals(study, problem, sampler, trials))
         again: deque[Attempt] = deque()
         pending: dict[Future[Any], Attempt] = {}
+
+        def settle(trial: Trial, accuracy: float | None, pruned: bool, error: str | None) -> None:
+            tell(study, trial, accuracy, pruned, error)
+            on_done(TrialOutcome(trial.number, trial.params, accuracy, pruned, error))
+
         while True:
             while not pending or (len(pending) < workers and not one_is_suspect([*pending.values(), *again])):
                 attempt = again.popleft() if again else next(proposals, None)
                 if attempt is None:
                     break
                 trial = attempt.trial
-                arguments = (problem.experiment(trial.params, SEED), out, trial.number, sampler == "tpe")
-                pending[executor.submit(run_trial, *arguments)] = attempt
+                try:
+                    experiment = problem.experiment(trial.params, SEED)
+                except UserError as error:  # values that are fine each, and not together
+                    settle(trial, None, False, str(error))
+                    continue
+                pending[executor.submit(run_trial, experiment, out, trial.number, sampler == "tpe")] = attempt
             if not pending:
                 break
             for future in wait(pending, return_when=FIRST_COMPLETED).done:
@@ -91,10 +100,8 @@ def search(
                 outcome = _outcome(future, attempt)
                 if outcome is None:
                     again.append(attempt)
-                    continue
-                trial, (accuracy, pruned, error) = attempt.trial, outcome
-                tell(study, trial, accuracy, pruned, error)
-                on_done(TrialOutcome(trial.number, trial.params, accuracy, pruned, error))
+                else:
+                    settle(attempt.trial, *outcome)
         return best_trial(study)
 
 
@@ -126,7 +133,7 @@ def best_trial(study: optuna.Study) -> FrozenTrial:
     finished = study.get_trials(deepcopy=False, states=[TrialState.COMPLETE])
     if not finished:
         reasons = [trial.user_attrs["error"] for trial in study.trials if "error" in trial.user_attrs]
-        raise UserError(f"no trial has finished ({reasons[0] if reasons else 'none was run'}).")
+        raise UserError(f"no trial has finished ({reasons[0].rstrip('.') if reasons else 'none was run'}).")
     return max(finished, key=lambda trial: trial.value or 0.0)
 
 

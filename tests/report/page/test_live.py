@@ -1,6 +1,7 @@
 """A served page follows its runs, and answers nobody else."""
 
 import re
+import shutil
 import socket
 import struct
 import threading
@@ -14,7 +15,8 @@ from fabricated import fabricate
 from hibnn.cli.commands import watch
 from hibnn.errors import UserError
 from hibnn.report.page import live
-from hibnn.report.page.live import LivePage, server_of
+from hibnn.report.page.live import LivePage, server_of, stamp
+from hibnn.runs.index import find_runs
 
 
 def fetch(port, path, host=None):
@@ -50,6 +52,16 @@ def test_a_live_page_has_a_new_version_after_a_change_and_answers_only_to_its_ow
     assert "90.00" in after
     assert strangers == [421, 421, 421]
     assert missing == 404
+
+
+def test_a_run_that_is_removed_between_two_looks_is_no_longer_there(tmp_path, monkeypatch):
+    for name in ("first", "removed"):
+        fabricate(tmp_path / name, 0.9)
+    found = list(find_runs(tmp_path))
+    shutil.rmtree(tmp_path / "removed")
+    alone = stamp([tmp_path])
+    monkeypatch.setattr(live, "find_runs", lambda root: found)
+    assert stamp([tmp_path]) == alone
 
 
 def test_watch_prints_its_address_and_ends_cleanly_when_interrupted(tmp_path, capsys, monkeypatch):

@@ -22,11 +22,11 @@ from hibnn.errors import UserError
 from hibnn.files.container import undamaged
 from hibnn.files.reading import read_object
 from hibnn.learners import Method, find_method
-from hibnn.learners.presets import preset, protocol
+from hibnn.learners.presets import preset
 from hibnn.plugins import check_plugins
 from hibnn.runs.experiment import Experiment
 from hibnn.runs.interrupt import noted_signals
-from hibnn.runs.protocol import EvaluationProtocol
+from hibnn.runs.protocol import EvaluationProtocol, protocol_of
 from hibnn.runs.run import run
 from hibnn.sizes import format_bytes
 
@@ -120,7 +120,7 @@ def parse(arguments: list[str], method: Method) -> Any:
         {}
         if dataset is None
         else preset(name or "default", method, traits_of(dataset), Scenario.parse(scenario or "task"))
-        | protocol(name or "default", method)
+        | protocol_of(name or "default", method)
     )
     missing = dict.fromkeys(("dataset", "scenario", "method"), tyro.MISSING)
     return parse_words(combined, "run", arguments, default=combined(**missing, **chosen), config=CONFIG)

@@ -16,6 +16,7 @@ from hibnn.evaluation.significance import mean_and_error
 from hibnn.files.atomic import atomic_write
 from hibnn.files.toml import to_toml
 from hibnn.progress import Bar
+from hibnn.runs.protocol import PRESET_WORDS
 from hibnn.sweeps.engines import Engine, engine
 from hibnn.sweeps.space import Problem, read_problem
 from hibnn.sweeps.sweep import Outcome, sweep
@@ -95,11 +96,12 @@ def fresh(problem: Problem, chosen: dict[str, Any], out: Path, executor: Executo
 
 
 def _preset(problem: Problem, chosen: dict[str, Any]) -> dict[str, Any]:
-    """The content of a preset file: every option that the search fixed or found."""
-    own = vars(problem.experiment(chosen).options)
-    options = {name: value for name, value in (problem.fixed | chosen).items() if name in own}
-    head = {name: (problem.fixed | chosen)[name] for name in ("method", "dataset", "scenario")}
-    return {**head, "preset": (problem.fixed | chosen).get("preset", "default"), "options": options}
+    """The content of a preset file: every option, and every word of the protocol, that the search fixed or found."""
+    said = problem.fixed | chosen
+    names = {"options": vars(problem.experiment(chosen).options), "protocol": PRESET_WORDS}
+    tables = {table: {name: said[name] for name in said if name in own} for table, own in names.items()}
+    head = {name: said[name] for name in ("method", "dataset", "scenario")}
+    return {**head, "preset": said.get("preset", "default"), **tables}
 
 
 def _words(chosen: dict[str, Any]) -> str:

@@ -10,6 +10,7 @@ import tyro
 from hibnn.benchmarks import Scenario
 from hibnn.cli.arguments import parse
 from hibnn.cli.commands.runs import print_damaged
+from hibnn.datasets.reporting import report
 from hibnn.errors import UserError
 from hibnn.evaluation.evaluate import Granularity
 from hibnn.files.atomic import atomic_write
@@ -69,11 +70,14 @@ def main(arguments: list[str]) -> int:
 
 
 def _read_out(runs: list[RunRecord], granularity: str) -> None:
-    """Judge the runs that have a head a task in the scenarios they were not trained for."""
+    """Judge the runs that have a head a task in the scenarios they were not trained for, and say where that fails."""
     Granularity.parse(granularity)
     torch.set_num_threads(1)
     able = [run for run in runs if run.finished and run.scenario == "task" and has_several_heads(run.method)]
     for run in track(able, "judging"):
         for scenario in (Scenario.DOMAIN, Scenario.CLASS):
             if len(run.matrix) > 1:
-                stored_read_out(run.folder, scenario, granularity)
+                try:
+                    stored_read_out(run.folder, scenario, granularity)
+                except UserError as error:
+                    report(f"{run.folder} is not judged in the {scenario} scenario: {error}")

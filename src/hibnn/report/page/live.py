@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -60,7 +61,7 @@ def stamp(folders: Sequence[Path]) -> str:
     """A hash of the files of runs and when they changed; of status.json, which a running run touches, the content."""
     digest = hashlib.sha256()
     for folder in (root / run for root in folders for run, _ in sorted(find_runs(root))):
-        for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+        for entry in _entries(folder):
             if not entry.name.endswith((".json", ".jsonl")):
                 continue
             try:
@@ -69,6 +70,13 @@ def stamp(folders: Sequence[Path]) -> str:
                 content = str(flaw)
             digest.update(f"{entry.path} {content!r}\n".encode(errors="surrogateescape"))
     return digest.hexdigest()[:16]
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    """The files of a run by name; none if it was removed since it was found, as `hibnn reproduce` removes its runs."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        return sorted(entries, key=lambda entry: entry.name)
+    return []
 
 
 class BoundedServer(ThreadingHTTPServer):
