@@ -29,6 +29,7 @@ from hibnn.estimators.labels import (
     check_same_kind,
     class_places,
     distinct,
+    plain_kind,
     positions,
     read_labels,
 )
@@ -174,7 +175,7 @@ class ContinualClassifier(ClassifierMixin, ContinualEstimator):
         """The share of right answers."""
         from sklearn.metrics import accuracy_score
 
-        return float(accuracy_score(y, self.predict(X, task), sample_weight=sample_weight))
+        return float(accuracy_score(plain_kind(y), self.predict(X, task), sample_weight=sample_weight))
 
     def predict_mixture(self, X: Any, task: TaskName | None) -> "ClassMixture":
         """Everything at once, as tensors: probabilities of classes and of tasks, and the parts of the entropy."""

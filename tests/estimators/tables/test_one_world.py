@@ -71,6 +71,16 @@ def test_an_estimator_from_python_is_used_and_taught_by_the_command_line(tmp_pat
     assert (known["target"], known["files"], known["tasks"][0]["experiences"]) == ("churned", ["february.csv"], 2)
 
 
+@pytest.mark.parametrize("kind", ["Int64", "float"])
+def test_a_model_of_numbered_classes_from_python_goes_on_with_files(kind, tmp_path):
+    table = frame().drop(columns="customer").assign(churned=lambda known: (known.churned == "yes").astype(kind))
+    table.to_csv(tmp_path / "february.csv", index=False)
+    estimator = hibnn.ContinualClassifier(epochs=2, verbose=-1, random_state=0)
+    estimator.fit(table.drop(columns="churned"), table.churned).save(tmp_path / "m.hibnn")
+    fit.main([str(tmp_path / "february.csv"), "--model", str(tmp_path / "m.hibnn"), *QUICK])
+    assert hibnn.load_model(tmp_path / "m.hibnn").classes_.tolist() == estimator.classes_.tolist() == [0, 1]
+
+
 def test_a_model_of_arrays_answers_for_arrays_in_a_file(tmp_path):
     x = np.random.default_rng(0).normal(size=(40, 3))
     np.savez(tmp_path / "data.npz", X=x, y=x[:, 0])
