@@ -11,7 +11,7 @@ from hibnn.benchmarks.base import Split
 from hibnn.continual import as_weighted
 from hibnn.errors import UserError
 from hibnn.estimators.common import ContinualEstimator
-from hibnn.estimators.weights import spelt_weights, weigh_classes
+from hibnn.estimators.weights import check_named, spelt_weights, weigh_classes
 from hibnn.nn.likelihoods import Categorical, Gaussian, Weighted
 
 QUICK = {"epochs": 12, "truncation": 20, "random_state": 0, "verbose": -1}
@@ -101,11 +101,42 @@ def test_weights_are_kept_with_the_model_and_may_change(tmp_path):
     model.set_params(class_weight=None).partial_fit(x, y)
 
 
+@pytest.mark.parametrize("kind", [int, float, bool, str])
+def test_weights_by_classes_of_every_kind_are_kept_as_they_are(kind, tmp_path):
+    x, y = overlapping(60, rare=0.5)
+    y = y.astype(bool).astype(kind)
+    weights = dict(zip(np.unique(y), [1.0, 5.0], strict=True))
+    ContinualClassifier(class_weight=weights, **QUICK | {"epochs": 1}).fit(x, y).save(tmp_path / "model.hibnn")
+    again = load_model(tmp_path / "model.hibnn")
+    assert isinstance(again, ContinualClassifier)
+    assert again.class_weight == weights
+    assert {type(name) for name in again.class_weight} == {kind}
+    again.partial_fit(x, y)
+
+
+@pytest.mark.parametrize(
+    ("weights", "labels"),
+    [
+        ({0: 1, 1: 3}, [0.0, 1.0]),
+        ({False: 1, True: 3}, [0, 1]),
+        ({"0": 1, "1": 3}, [0.0, 1.0]),
+        ({"0.0": 1, "1.0": 3}, [0.0, 1.0]),
+        ({"false": 1, "true": 3}, [False, True]),
+        ({"False": 1, "True": 3}, [False, True]),
+        ({0: 1, 1: 3}, ["0", "1"]),
+    ],
+)
+def test_a_class_may_be_named_by_an_equal_value_or_by_its_word(weights, labels):
+    check_named(weights, labels)
+    assert weigh_classes(weights, np.array(labels), None) == pytest.approx([0.5, 1.5])
+
+
 def test_what_cannot_be_a_weight_is_refused():
     x, y = overlapping(60, rare=0.5)
     for wrong, sentence in (
         ("balancd", "None, 'balanced' or a weight"),
         ({0: -1.0}, "positive numbers"),
+        ({(0, 1): 1.0}, "by words, numbers or truth values"),
         ({"x": 2.0}, "names no class there is"),
     ):
         with pytest.raises(ValueError, match=sentence):
