@@ -11,6 +11,7 @@ import torch
 from hibnn.errors import UserError
 from hibnn.estimators import ContinualClassifier, ContinualRegressor, load_model
 from hibnn.estimators.computing import thread_count, threads
+from hibnn.estimators.scaling import Scaling
 from hibnn.estimators.stopping import GAIN, Plateau
 from hibnn.estimators.training import training_length
 from hibnn.nn.layers.linear import first_log_variance
@@ -90,6 +91,24 @@ def test_variances_of_a_regression_get_away_from_their_start_before_it_stops(row
     weight = learner.bayesian.hidden_layers()[0].log_variance[:-1].detach()
     start = first_log_variance(len(weight))
     assert float((weight - start).mean()) > 0.8
+
+
+def test_a_column_is_constant_by_its_own_size():
+    noise = np.random.default_rng(0).normal(size=50)
+    columns = [np.zeros(50), np.full(50, 0.1), 0.1 + 1e-17 * noise, 1e14 + noise / 64, 1e-13 * noise, 1e-100 * noise]
+    scale = Scaling.of(np.column_stack(columns)).scale
+    assert scale[:4].tolist() == [1, 1, 1, 1]
+    np.testing.assert_allclose(scale[4:] / noise.std(), [1e-13, 1e-100])
+
+
+def test_targets_and_inputs_may_be_tiny(rows):
+    x, _ = rows
+    targets = x[:, 0] + 0.1 * x[:, 1]
+    usual, tiny = (
+        ContinualRegressor(epochs=3, truncation=5, random_state=0, verbose=-1).fit(size * x, size * targets)
+        for size in (1.0, 2.0**-50)
+    )
+    assert tiny.score(2.0**-50 * x, 2.0**-50 * targets) == pytest.approx(usual.score(x, targets))
 
 
 def test_other_methods_take_all_their_epochs(rows):
