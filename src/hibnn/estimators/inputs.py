@@ -44,8 +44,9 @@ def read_examples(
     """Inputs and as many targets."""
     if first and not hasattr(estimator, "encoder_") and is_table(X):
         adopt_encoder(estimator, TableEncoder().fit(X))
-    if first and isinstance(getattr(y, "name", None), str):
-        estimator.target_ = y.name
+    name = getattr(y, "name", None)
+    if first and isinstance(name, str) and name:
+        estimator.target_ = name
     y = plain(y) if numeric else plain_kind(plain(y))
     encoder = getattr(estimator, "encoder_", None)
     if encoder is None:
