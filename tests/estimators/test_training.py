@@ -56,7 +56,7 @@ def test_learning_rates_fall_at_the_end_of_an_experience_that_stopped(rows):
     assert learner.rate_factor(last, 10) == pytest.approx(0.05 * learner.plan.rate_factor(first, 10))
 
 
-def test_every_epoch_is_noted(rows, learned):
+def test_every_epoch_is_noted(rows, learned, tmp_path):
     model = ContinualClassifier(truncation=10, epochs=3, random_state=0).fit(*rows)
     model.partial_fit(*rows, task="second")
     assert [(entry["experience"], entry["task"], entry["epoch"]) for entry in model.history_] == [
@@ -67,6 +67,10 @@ def test_every_epoch_is_noted(rows, learned):
     assert checks[-1] < checks[0] < math.log(2) + 0.5
     assert learned.history_[-1]["neurons"] == learned.n_active_
     assert len(model.fit(*rows).history_) == 3
+    model.save(tmp_path / "model")
+    again = load_model(tmp_path / "model")
+    assert again.history_ == []
+    assert [entry["experience"] for entry in again.partial_fit(*rows).history_] == [2, 2, 2]
 
 
 def test_a_regression_stops_early_too(rows):

@@ -95,6 +95,7 @@ def _estimator(metadata: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Co
         estimator.notes_ = metadata["notes"]
     check_facts(estimator, model)
     estimator._become(model)
+    estimator.history_ = []
     return estimator
 
 
