@@ -10,6 +10,7 @@ import pytest
 import hibnn
 from hibnn.cli.commands import fit, inspect, predict
 from hibnn.errors import UserError
+from hibnn.estimators.tables.table_model import judge
 
 QUICK = ["--epochs", "2", "--quiet"]
 
@@ -120,6 +121,15 @@ def test_notes_of_another_form_are_none_of_ours(notes, tmp_path, capsys):
     assert (known["files"], known["held_out"]) == ([], {})
     fit.main([*words, *QUICK])
     assert [*hibnn.load_model(tmp_path / "m.hibnn").notes_["learned"].values()] == ["m.csv"]
+
+
+def test_held_out_rows_are_judged_by_the_answers_that_predict_gives(tmp_path):
+    python_model(tmp_path / "m.hibnn", ood="class")
+    model, strange = hibnn.load_model(tmp_path / "m.hibnn"), frame().assign(age=1e6).drop(columns="customer")
+    assert (model.predict_proba(strange).argmax(1) == 2).all()
+    x = model.encoder_.transform(strange.drop(columns="churned"))
+    judged = judge(model, [(x, strange.churned)], "task-1")
+    assert judged["accuracy"] == model.score(strange, strange.churned) > 0
 
 
 def test_an_empty_name_names_no_target(tmp_path):

@@ -196,7 +196,7 @@ def judge(estimator: Estimator, held: list[tuple[NDArray[Any], NDArray[Any]]], t
         answer = estimator.predict_uncertainty(x, task)
         inside = np.abs(y - answer.mean) < 1.96 * answer.total
         return {"held_out": len(y), "r2": estimator.score(x, y, task=task), "within_95": float(inside.mean())}
-    probabilities = estimator.predict_proba(x, task)
+    probabilities = estimator.predict_mixture(x, task).probabilities.numpy()  # no answer is "none of these"
     labels = np.searchsorted(estimator.classes_, y)
     right = probabilities.argmax(1) == labels
     return {
