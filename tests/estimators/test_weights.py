@@ -3,6 +3,8 @@
 import inspect
 
 import numpy as np
+import pandas
+import pyarrow
 import pytest
 import torch
 
@@ -78,6 +80,35 @@ def test_a_row_of_weight_zero_is_absent_and_equal_weights_of_one_change_nothing(
         model.fit(x, y, sample_weight=np.zeros(120))
 
 
+def as_series(frame, y):
+    return frame, pandas.Series(y, name="target", index=frame.index)
+
+
+@pytest.mark.parametrize("kind", [ContinualClassifier, ContinualRegressor])
+@pytest.mark.parametrize(
+    "form",
+    [
+        as_series,
+        lambda frame, y: (pyarrow.Table.from_pandas(frame, preserve_index=False), y.tolist()),
+        lambda frame, y: (frame.to_dict("list"), torch.tensor(y)),
+    ],
+    ids=["frame", "arrow", "dictionary"],
+)
+def test_rows_of_weight_zero_are_absent_from_a_table_before_its_columns_are_learned(kind, form):
+    x, y = overlapping(60, rare=0.4)
+    there = np.arange(60) % 3 > 0
+    frame = pandas.DataFrame({"a": np.where(there, x[:, 0], 1e6), "plan": np.where(there, "basic", "gone")})
+    frame.loc[::7, "a"] = np.nan
+    model = kind(**QUICK | {"epochs": 1})
+    absent = model.fit(*form(frame[there], y[there])).predict_uncertainty(frame[there])
+    rules = model.encoder_.columns_
+    weighted = model.fit(*form(frame, y), sample_weight=there.astype(float)).predict_uncertainty(frame[there])
+    assert model.encoder_.columns_ == rules
+    np.testing.assert_array_equal(absent, weighted)
+    model.partial_fit(*form(frame.assign(plan=np.where(there, "basic", "new")), y), sample_weight=there.astype(float))
+    assert getattr(model, "target_", None) == ("target" if form is as_series else None)
+
+
 def test_sample_weights_move_a_regression_to_the_rows_that_count():
     random = np.random.default_rng(0)
     x = random.normal(size=(300, 1))
@@ -143,8 +174,13 @@ def test_what_cannot_be_a_weight_is_refused():
             ContinualClassifier(class_weight=wrong, **QUICK).fit(x, y)
     with pytest.raises(ValueError, match="counts every row once"):
         ContinualClassifier("ewc", class_weight="balanced", **QUICK).fit(x, y)
-    with pytest.raises(ValueError, match="Negative"):
-        ContinualClassifier(**QUICK).fit(x, y, sample_weight=-np.ones(60))
+    for table in (x, pandas.DataFrame(x, columns=["a", "b"])):
+        with pytest.raises(ValueError, match="Negative"):
+            ContinualClassifier(**QUICK).fit(table, y, sample_weight=-np.ones(60))
+        with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+            ContinualClassifier(**QUICK).fit(table, y[1:], sample_weight=np.arange(60))
+        with pytest.raises(ValueError, match="y"):
+            ContinualClassifier(**QUICK).fit(table, None, sample_weight=np.arange(60))
     assert spelt_weights("no=1, yes=5") == {"no": 1.0, "yes": 5.0}
     assert spelt_weights("none") is None
     with pytest.raises(UserError, match="no=1,yes=5"):

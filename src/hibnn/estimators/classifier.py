@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
-from hibnn.errors import UserError, unknown
+from hibnn.errors import UserError, unknown, value_errors
 from hibnn.estimators.common import ContinualEstimator, next_name
 from hibnn.estimators.computing import threads
 from hibnn.estimators.drift import Drift
@@ -35,7 +35,14 @@ from hibnn.estimators.labels import (
 )
 from hibnn.estimators.model import Model, TaskName, TaskRecord
 from hibnn.estimators.scaling import Scaling
-from hibnn.estimators.weights import ClassWeight, check_class_weight, check_named, counted, weigh_classes
+from hibnn.estimators.weights import (
+    ClassWeight,
+    check_class_weight,
+    check_named,
+    counted,
+    weigh_classes,
+    without_absent,
+)
 
 if TYPE_CHECKING:
     from hibnn.tasks import TaskInferenceName
@@ -114,9 +121,14 @@ class ContinualClassifier(ClassifierMixin, ContinualEstimator):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_class_weight(self.class_weight)
+        self._check_ood()
+
+    def _check_ood(self) -> None:
+        """Refuse to count rows of no class where nothing finds them; predictions ask too, for it may change."""
         if self.ood not in (None, "class"):
             raise unknown("way to count rows of no class", str(self.ood), ("class", "None"))
-        if self.ood is not None and self.task_inference not in ("auto", "density"):
+        kind = self.model_.inference.kind if hasattr(self, "model_") else self.task_inference
+        if self.ood is not None and kind not in ("auto", "density"):
             raise UserError("only a density finds rows of no class: leave task_inference at 'density', or ood at None.")
 
     @property
@@ -139,6 +151,7 @@ class ContinualClassifier(ClassifierMixin, ContinualEstimator):
         """
         with self._unchanged_on_failure():
             first = not hasattr(self, "model_")
+            X, y, sample_weight = without_absent(X, y, sample_weight)
             x, labels = read_examples(self, X, y, first, numeric=False)
             labels = read_labels(labels)
             x, labels, weights = counted(x, labels, sample_weight)
@@ -163,6 +176,8 @@ class ContinualClassifier(ClassifierMixin, ContinualEstimator):
         probabilities = self.predict_mixture(X, task).probabilities.numpy()
         if self.ood is None:
             return probabilities
+        with value_errors():
+            self._check_ood()
         none = self.model_.continual.none_probability(self._inputs(X), self._head(task)).numpy()[:, None]
         return np.concatenate([probabilities * (1 - none), none], axis=1)
 

@@ -12,10 +12,12 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
 from hibnn.errors import UserError
 from hibnn.estimators.tables.columns import spelt
+from hibnn.estimators.tables.frames import as_table, is_table
 
 ClassWeight = Literal["balanced"] | Mapping[Any, float] | None
 
@@ -32,6 +34,22 @@ def check_class_weight(class_weight: ClassWeight) -> None:
     for name in class_weight:
         if not isinstance(name, str | int | float | np.bool_ | np.integer | np.floating):
             raise UserError(f"class_weight must name classes by words, numbers or truth values, not {name!r}.")
+
+
+def without_absent(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    """A table, its targets and weights without the rows of weight 0, from which an encoder would learn otherwise.
+
+    The estimators call this before they read a table; of arrays, which have no encoder, `counted` leaves rows out.
+    """
+    if sample_weight is None or y is None or not is_table(X):
+        return X, y, sample_weight
+    table = as_table(X)
+    check_consistent_length(table, y)
+    weights = np.asarray(_check_sample_weight(sample_weight, table, dtype=np.float64, ensure_non_negative=True))
+    if (weights > 0).all():
+        return X, y, weights
+    rows = np.flatnonzero(weights)
+    return table.take(rows), _safe_indexing(y, rows), weights[rows]
 
 
 def counted(
