@@ -1,6 +1,7 @@
 """Classes that come one by one, come back, or come and go."""
 
 import numpy as np
+import pandas
 import pytest
 import torch
 from sklearn.datasets import make_blobs
@@ -155,3 +156,27 @@ def test_network_and_density_are_weighed_by_small_months_before_they_are_learned
     assert model.model_.inference.told.count == 60  # those of the class that was known
     model.partial_fit(*rows(3)).partial_fit(*rows(0, 1))
     assert model.model_.inference.told.count == 60  # with several tasks a told one's answers stay as they are
+
+
+@pytest.mark.parametrize("kind", ["Int64", "int64[pyarrow]", "UInt8", "boolean", "bool[pyarrow]"])
+def test_nullable_labels_of_pandas_are_of_their_plain_kind(kind):
+    x, y = rows(0, 1, each=20)
+    plain = y == "fig" if "bool" in kind else (y == "fig").astype(int)
+    model = ContinualClassifier(epochs=1, truncation=5, random_state=0, verbose=-1).fit(x, plain)
+    labels = pandas.Series(plain).astype(kind)
+    assert model.partial_fit(x, labels).tasks_ == ["task-1"]
+    assert model.score(x, labels) == model.score(x, plain)
+    model.fit(x, labels)
+    assert model.classes_.tolist() == sorted({*plain.tolist()})
+    assert model.classes_.dtype.kind == plain.dtype.kind
+    labels[3] = None
+    with pytest.raises(ValueError, match="y contains NaN"):
+        model.fit(x, labels)
+
+
+def test_nullable_labels_that_differ_beyond_real_numbers_stay_apart():
+    x, y = rows(0, 1, each=20)
+    labels = pandas.Series(2**53 + (y == "fig"), dtype="Int64")
+    model = ContinualClassifier(epochs=20, truncation=5, random_state=0, verbose=-1).fit(x, labels)
+    assert model.classes_.tolist() == [2**53, 2**53 + 1]
+    assert model.score(x, 2**54 + 1 - labels) < 0.1 < 0.9 < model.score(x, labels)

@@ -11,6 +11,7 @@ import torch
 from hibnn.errors import UserError
 from hibnn.estimators import ContinualClassifier, ContinualRegressor, load_model
 from hibnn.estimators.computing import thread_count, threads
+from hibnn.estimators.scaling import Scaling
 from hibnn.estimators.stopping import GAIN, Plateau
 from hibnn.estimators.training import training_length
 from hibnn.nn.layers.linear import first_log_variance
@@ -55,7 +56,7 @@ def test_learning_rates_fall_at_the_end_of_an_experience_that_stopped(rows):
     assert learner.rate_factor(last, 10) == pytest.approx(0.05 * learner.plan.rate_factor(first, 10))
 
 
-def test_every_epoch_is_noted(rows, learned):
+def test_every_epoch_is_noted(rows, learned, tmp_path):
     model = ContinualClassifier(truncation=10, epochs=3, random_state=0).fit(*rows)
     model.partial_fit(*rows, task="second")
     assert [(entry["experience"], entry["task"], entry["epoch"]) for entry in model.history_] == [
@@ -66,6 +67,10 @@ def test_every_epoch_is_noted(rows, learned):
     assert checks[-1] < checks[0] < math.log(2) + 0.5
     assert learned.history_[-1]["neurons"] == learned.n_active_
     assert len(model.fit(*rows).history_) == 3
+    model.save(tmp_path / "model")
+    again = load_model(tmp_path / "model")
+    assert again.history_ == []
+    assert [entry["experience"] for entry in again.partial_fit(*rows).history_] == [2, 2, 2]
 
 
 def test_a_regression_stops_early_too(rows):
@@ -90,6 +95,24 @@ def test_variances_of_a_regression_get_away_from_their_start_before_it_stops(row
     weight = learner.bayesian.hidden_layers()[0].log_variance[:-1].detach()
     start = first_log_variance(len(weight))
     assert float((weight - start).mean()) > 0.8
+
+
+def test_a_column_is_constant_by_its_own_size():
+    noise = np.random.default_rng(0).normal(size=50)
+    columns = [np.zeros(50), np.full(50, 0.1), 0.1 + 1e-17 * noise, 1e14 + noise / 64, 1e-13 * noise, 1e-100 * noise]
+    scale = Scaling.of(np.column_stack(columns)).scale
+    assert scale[:4].tolist() == [1, 1, 1, 1]
+    np.testing.assert_allclose(scale[4:] / noise.std(), [1e-13, 1e-100])
+
+
+def test_targets_and_inputs_may_be_tiny(rows):
+    x, _ = rows
+    targets = x[:, 0] + 0.1 * x[:, 1]
+    usual, tiny = (
+        ContinualRegressor(epochs=3, truncation=5, random_state=0, verbose=-1).fit(size * x, size * targets)
+        for size in (1.0, 2.0**-50)
+    )
+    assert tiny.score(2.0**-50 * x, 2.0**-50 * targets) == pytest.approx(usual.score(x, targets))
 
 
 def test_other_methods_take_all_their_epochs(rows):

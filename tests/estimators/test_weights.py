@@ -3,6 +3,8 @@
 import inspect
 
 import numpy as np
+import pandas
+import pyarrow
 import pytest
 import torch
 
@@ -11,7 +13,7 @@ from hibnn.benchmarks.base import Split
 from hibnn.continual import as_weighted
 from hibnn.errors import UserError
 from hibnn.estimators.common import ContinualEstimator
-from hibnn.estimators.weights import spelt_weights, weigh_classes
+from hibnn.estimators.weights import check_named, spelt_weights, weigh_classes
 from hibnn.nn.likelihoods import Categorical, Gaussian, Weighted
 
 QUICK = {"epochs": 12, "truncation": 20, "random_state": 0, "verbose": -1}
@@ -78,6 +80,35 @@ def test_a_row_of_weight_zero_is_absent_and_equal_weights_of_one_change_nothing(
         model.fit(x, y, sample_weight=np.zeros(120))
 
 
+def as_series(frame, y):
+    return frame, pandas.Series(y, name="target", index=frame.index)
+
+
+@pytest.mark.parametrize("kind", [ContinualClassifier, ContinualRegressor])
+@pytest.mark.parametrize(
+    "form",
+    [
+        as_series,
+        lambda frame, y: (pyarrow.Table.from_pandas(frame, preserve_index=False), y.tolist()),
+        lambda frame, y: (frame.to_dict("list"), torch.tensor(y)),
+    ],
+    ids=["frame", "arrow", "dictionary"],
+)
+def test_rows_of_weight_zero_are_absent_from_a_table_before_its_columns_are_learned(kind, form):
+    x, y = overlapping(60, rare=0.4)
+    there = np.arange(60) % 3 > 0
+    frame = pandas.DataFrame({"a": np.where(there, x[:, 0], 1e6), "plan": np.where(there, "basic", "gone")})
+    frame.loc[::7, "a"] = np.nan
+    model = kind(**QUICK | {"epochs": 1})
+    absent = model.fit(*form(frame[there], y[there])).predict_uncertainty(frame[there])
+    rules = model.encoder_.columns_
+    weighted = model.fit(*form(frame, y), sample_weight=there.astype(float)).predict_uncertainty(frame[there])
+    assert model.encoder_.columns_ == rules
+    np.testing.assert_array_equal(absent, weighted)
+    model.partial_fit(*form(frame.assign(plan=np.where(there, "basic", "new")), y), sample_weight=there.astype(float))
+    assert getattr(model, "target_", None) == ("target" if form is as_series else None)
+
+
 def test_sample_weights_move_a_regression_to_the_rows_that_count():
     random = np.random.default_rng(0)
     x = random.normal(size=(300, 1))
@@ -101,19 +132,55 @@ def test_weights_are_kept_with_the_model_and_may_change(tmp_path):
     model.set_params(class_weight=None).partial_fit(x, y)
 
 
+@pytest.mark.parametrize("kind", [int, float, bool, str])
+def test_weights_by_classes_of_every_kind_are_kept_as_they_are(kind, tmp_path):
+    x, y = overlapping(60, rare=0.5)
+    y = y.astype(bool).astype(kind)
+    weights = dict(zip(np.unique(y), [1.0, 5.0], strict=True))
+    ContinualClassifier(class_weight=weights, **QUICK | {"epochs": 1}).fit(x, y).save(tmp_path / "model.hibnn")
+    again = load_model(tmp_path / "model.hibnn")
+    assert isinstance(again, ContinualClassifier)
+    assert again.class_weight == weights
+    assert {type(name) for name in again.class_weight} == {kind}
+    again.partial_fit(x, y)
+
+
+@pytest.mark.parametrize(
+    ("weights", "labels"),
+    [
+        ({0: 1, 1: 3}, [0.0, 1.0]),
+        ({False: 1, True: 3}, [0, 1]),
+        ({"0": 1, "1": 3}, [0.0, 1.0]),
+        ({"0.0": 1, "1.0": 3}, [0.0, 1.0]),
+        ({"false": 1, "true": 3}, [False, True]),
+        ({"False": 1, "True": 3}, [False, True]),
+        ({0: 1, 1: 3}, ["0", "1"]),
+    ],
+)
+def test_a_class_may_be_named_by_an_equal_value_or_by_its_word(weights, labels):
+    check_named(weights, labels)
+    assert weigh_classes(weights, np.array(labels), None) == pytest.approx([0.5, 1.5])
+
+
 def test_what_cannot_be_a_weight_is_refused():
     x, y = overlapping(60, rare=0.5)
     for wrong, sentence in (
         ("balancd", "None, 'balanced' or a weight"),
         ({0: -1.0}, "positive numbers"),
+        ({(0, 1): 1.0}, "by words, numbers or truth values"),
         ({"x": 2.0}, "names no class there is"),
     ):
         with pytest.raises(ValueError, match=sentence):
             ContinualClassifier(class_weight=wrong, **QUICK).fit(x, y)
     with pytest.raises(ValueError, match="counts every row once"):
         ContinualClassifier("ewc", class_weight="balanced", **QUICK).fit(x, y)
-    with pytest.raises(ValueError, match="Negative"):
-        ContinualClassifier(**QUICK).fit(x, y, sample_weight=-np.ones(60))
+    for table in (x, pandas.DataFrame(x, columns=["a", "b"])):
+        with pytest.raises(ValueError, match="Negative"):
+            ContinualClassifier(**QUICK).fit(table, y, sample_weight=-np.ones(60))
+        with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+            ContinualClassifier(**QUICK).fit(table, y[1:], sample_weight=np.arange(60))
+        with pytest.raises(ValueError, match="y"):
+            ContinualClassifier(**QUICK).fit(table, None, sample_weight=np.arange(60))
     assert spelt_weights("no=1, yes=5") == {"no": 1.0, "yes": 5.0}
     assert spelt_weights("none") is None
     with pytest.raises(UserError, match="no=1,yes=5"):

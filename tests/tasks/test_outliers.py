@@ -107,6 +107,17 @@ def test_none_of_the_classes_needs_densities_and_its_name():
     assert "ood" not in ContinualRegressor().get_params()
 
 
+def test_a_column_for_rows_of_no_class_is_refused_of_a_model_without_densities():
+    x, y = load_wine(return_X_y=True)
+    model = ContinualClassifier(epochs=1, truncation=5, task_inference="entropy", verbose=-1, random_state=0).fit(x, y)
+    for wrong, sentence in (("class", "only a density finds rows of no class"), ("clas", "did you mean 'class'")):
+        model.set_params(ood=wrong, task_inference="auto")
+        for attempt in (lambda: model.predict_proba(x), lambda: model.partial_fit(x, y)):
+            with pytest.raises(ValueError, match=sentence):
+                attempt()
+    assert model.set_params(ood=None).predict_proba(x).shape == (178, 3)
+
+
 @pytest.mark.parametrize("rows", [60, 200])
 def test_few_held_out_rows_refuse_few_of_the_others(rows):
     """A dozen held-out rows a class or less: what is typical is then judged by all rows, in cross-validation."""

@@ -32,9 +32,10 @@ def plain_optionals() -> ConstructorRegistry:
     @registry.primitive_rule
     def optional(info: PrimitiveTypeInfo) -> Any:
         kinds = [kind for kind in get_args(info.type) if kind is not NoneType]
-        if info.type_origin not in (Union, UnionType) or len(kinds) != 1 or NoneType not in get_args(info.type):
+        if info.type_origin not in (Union, UnionType) or NoneType not in get_args(info.type):
             return None
-        inner: Any = ConstructorRegistry.get_primitive_spec(PrimitiveTypeInfo.make(kinds[0], info.markers))
+        kind: Any = Union[*kinds]
+        inner: Any = ConstructorRegistry.get_primitive_spec(PrimitiveTypeInfo.make(kind, info.markers))
         may_be_none = kinds[0] in (int, float)
         return PrimitiveConstructorSpec(
             nargs=inner.nargs,

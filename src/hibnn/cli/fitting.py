@@ -55,18 +55,26 @@ def learn_file(model: TableModel | None, path: Path, dialect: Dialect | None, pa
             return model
         say(parsed, f"{path} was learned already (as {before}): its rows count twice now.")
     rows = parsed.rows_at_once or rows_in_memory(len(model.encoder.names))
-    model.estimator.set_params(epochs=parsed.epochs, drift=parsed.drift, verbose=-1 if parsed.quiet else 0)
-    if parsed.class_weight is not None:
-        if model.regression:
-            raise UserError("a model that predicts numbers has no classes: leave --class-weight out.")
-        model.estimator.set_params(class_weight=spelt_weights(parsed.class_weight))
+    verbose = model.estimator.verbose
+    model.estimator.set_params(**changes(model, parsed), verbose=-1 if parsed.quiet else 0)
     taught = teach(model, file, task_named(getattr(model.estimator, "tasks_", []), parsed.task), parsed.unknown, rows)
+    taught.estimator.set_params(verbose=verbose)  # how much this command says is not the model's
     taught.save(parsed.model)
     if "change" in taught.judged:
         say(parsed, taught.judged["change"])
     if not parsed.quiet:
         Console(stderr=True).print(visible(summary(taught, parsed.model)), highlight=False, markup=False)
     return taught
+
+
+def changes(model: TableModel, parsed: FitArguments) -> dict[str, Any]:
+    """The parameters that the command line names; the model keeps the others as it has them."""
+    if parsed.class_weight is not None and model.regression:
+        raise UserError("a model that predicts numbers has no classes: leave --class-weight out.")
+    named: dict[str, Any] = {"epochs": None if parsed.epochs == "auto" else parsed.epochs, "drift": parsed.drift}
+    if parsed.class_weight is not None:
+        named["class_weight"] = spelt_weights(parsed.class_weight)
+    return {name: value for name, value in named.items() if getattr(parsed, name) is not None}
 
 
 def say(parsed: FitArguments, sentence: str) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
-from hibnn.errors import UserError, unknown
+from hibnn.errors import UserError, unknown, value_errors
 from hibnn.estimators.common import ContinualEstimator, next_name
 from hibnn.estimators.computing import threads
 from hibnn.estimators.drift import Drift
@@ -29,12 +29,20 @@ from hibnn.estimators.labels import (
     check_same_kind,
     class_places,
     distinct,
+    plain_kind,
     positions,
     read_labels,
 )
 from hibnn.estimators.model import Model, TaskName, TaskRecord
 from hibnn.estimators.scaling import Scaling
-from hibnn.estimators.weights import ClassWeight, check_class_weight, check_named, counted, weigh_classes
+from hibnn.estimators.weights import (
+    ClassWeight,
+    check_class_weight,
+    check_named,
+    counted,
+    weigh_classes,
+    without_absent,
+)
 
 if TYPE_CHECKING:
     from hibnn.tasks import TaskInferenceName
@@ -113,9 +121,14 @@ class ContinualClassifier(ClassifierMixin, ContinualEstimator):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_class_weight(self.class_weight)
+        self._check_ood()
+
+    def _check_ood(self) -> None:
+        """Refuse to count rows of no class where nothing finds them; predictions ask too, for it may change."""
         if self.ood not in (None, "class"):
             raise unknown("way to count rows of no class", str(self.ood), ("class", "None"))
-        if self.ood is not None and self.task_inference not in ("auto", "density"):
+        kind = self.model_.inference.kind if hasattr(self, "model_") else self.task_inference
+        if self.ood is not None and kind not in ("auto", "density"):
             raise UserError("only a density finds rows of no class: leave task_inference at 'density', or ood at None.")
 
     @property
@@ -138,6 +151,7 @@ class ContinualClassifier(ClassifierMixin, ContinualEstimator):
         """
         with self._unchanged_on_failure():
             first = not hasattr(self, "model_")
+            X, y, sample_weight = without_absent(X, y, sample_weight)
             x, labels = read_examples(self, X, y, first, numeric=False)
             labels = read_labels(labels)
             x, labels, weights = counted(x, labels, sample_weight)
@@ -162,6 +176,8 @@ class ContinualClassifier(ClassifierMixin, ContinualEstimator):
         probabilities = self.predict_mixture(X, task).probabilities.numpy()
         if self.ood is None:
             return probabilities
+        with value_errors():
+            self._check_ood()
         none = self.model_.continual.none_probability(self._inputs(X), self._head(task)).numpy()[:, None]
         return np.concatenate([probabilities * (1 - none), none], axis=1)
 
@@ -174,7 +190,7 @@ class ContinualClassifier(ClassifierMixin, ContinualEstimator):
         """The share of right answers."""
         from sklearn.metrics import accuracy_score
 
-        return float(accuracy_score(y, self.predict(X, task), sample_weight=sample_weight))
+        return float(accuracy_score(plain_kind(y), self.predict(X, task), sample_weight=sample_weight))
 
     def predict_mixture(self, X: Any, task: TaskName | None) -> "ClassMixture":
         """Everything at once, as tensors: probabilities of classes and of tasks, and the parts of the entropy."""

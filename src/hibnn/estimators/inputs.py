@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, check_X_y, validate_data
 
 from hibnn.errors import UserError
+from hibnn.estimators.labels import plain_kind
 from hibnn.estimators.scaling import Scaling, check_size
 from hibnn.estimators.tables.encoding import TableEncoder
 from hibnn.estimators.tables.frames import as_table, is_table
@@ -43,15 +44,17 @@ def read_examples(
     """Inputs and as many targets."""
     if first and not hasattr(estimator, "encoder_") and is_table(X):
         adopt_encoder(estimator, TableEncoder().fit(X))
-    if first and isinstance(getattr(y, "name", None), str):
-        estimator.target_ = y.name
+    name = getattr(y, "name", None)
+    if first and isinstance(name, str) and name:
+        estimator.target_ = name
+    y = plain(y) if numeric else plain_kind(plain(y))
     encoder = getattr(estimator, "encoder_", None)
     if encoder is None:
-        x, targets = validate_data(estimator, plain(X), plain(y), reset=first, y_numeric=numeric, **ACCEPTED)
+        x, targets = validate_data(estimator, plain(X), y, reset=first, y_numeric=numeric, **ACCEPTED)
     elif y is None:
         raise UserError("y is None, and the estimator needs targets to learn from.")
     else:
-        x, targets = check_X_y(_encoded(estimator, encoder, plain(X)), plain(y), y_numeric=numeric, **ACCEPTED)
+        x, targets = check_X_y(_encoded(estimator, encoder, plain(X)), y, y_numeric=numeric, **ACCEPTED)
     return _dense(estimator, x), np.asarray(targets)
 
 

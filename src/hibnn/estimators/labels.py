@@ -22,6 +22,17 @@ LONGEST_LABEL = 1000
 KINDS = {"b": "truth values", "i": "whole numbers", "u": "whole numbers", "f": "numbers", "U": "words", "S": "bytes"}
 
 
+def plain_kind(y: Any) -> Any:
+    """Whole numbers and truth values of pandas' nullable types as numpy's own; scikit-learn would make them real.
+
+    The classifier asks before its targets are validated. Those with gaps stay as they are, and are refused there.
+    """
+    kind = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
+    if kind is None or kind.kind not in "biu" or y.isna().any():
+        return y
+    return y.to_numpy(dtype=kind)
+
+
 def read_labels(y: Any) -> NDArray[Any]:
     """One label a row; words stored as objects become an array of words."""
     labels = column_or_1d(y, warn=True)

@@ -95,6 +95,7 @@ def _estimator(metadata: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Co
         estimator.notes_ = metadata["notes"]
     check_facts(estimator, model)
     estimator._become(model)
+    estimator.history_ = []
     return estimator
 
 
@@ -124,6 +125,8 @@ def check_facts(estimator: ContinualEstimator, model: Model) -> None:
 def known_parameters(stored: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters of a file; a device that this machine lacks, and what `verbose` was once, are replaced."""
     values = dict(stored)
+    if isinstance(values.get("class_weight"), list):
+        values["class_weight"] = dict(values["class_weight"])
     if values.get("device") == "cuda" and not torch.cuda.is_available():
         warnings.warn(
             "the model was learned on a cuda device, which this machine has not: it goes on with the cpu.", stacklevel=4
@@ -182,6 +185,8 @@ def parameters(estimator: ContinualEstimator) -> dict[str, Any]:
     """The estimator's parameters as JSON knows them; a generator is replaced by nothing, for the seed is stored."""
     values = {name: plain(value) for name, value in estimator.get_params(deep=False).items()}
     values["verbose"] = int(values["verbose"])  # a bool is what earlier versions wrote, and meant otherwise
+    if isinstance(weights := values.get("class_weight"), Mapping):  # pairs: JSON would make words of all classes
+        values["class_weight"] = [[plain(name), float(weight)] for name, weight in weights.items()]
     if not isinstance(values["random_state"], int | None):
         values["random_state"] = None
     return values

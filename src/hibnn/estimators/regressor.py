@@ -19,7 +19,7 @@ from hibnn.estimators.computing import threads
 from hibnn.estimators.inputs import read_examples
 from hibnn.estimators.model import Model, TaskName, TaskRecord
 from hibnn.estimators.scaling import Scaling, check_size
-from hibnn.estimators.weights import counted
+from hibnn.estimators.weights import counted, without_absent
 
 if TYPE_CHECKING:
     from hibnn.tasks.mixture import GaussianMixture
@@ -54,6 +54,7 @@ class ContinualRegressor(RegressorMixin, ContinualEstimator):
         """
         with self._unchanged_on_failure():
             first = not hasattr(self, "model_")
+            X, y, sample_weight = without_absent(X, y, sample_weight)
             x, targets = read_examples(self, X, y, first, numeric=True)
             x, targets, weights = counted(x, targets, sample_weight)
             targets = targets.astype(np.float64).reshape(-1, 1)

@@ -29,9 +29,9 @@ class Scaling:
 
     @classmethod
     def of(cls, x: NDArray[np.floating]) -> "Scaling":
-        """Mean and standard deviation of every column; a constant column keeps the scale 1."""
+        """Mean and standard deviation of every column; one that is constant but for rounding keeps the scale 1."""
         deviation = x.std(0, dtype=np.float64)
-        smallest = 1e-12 * np.maximum(1.0, np.abs(x).max(0))
+        smallest = 1e-12 * np.abs(x).max(0)
         return cls(x.mean(0, dtype=np.float64), np.where(deviation > smallest, deviation, 1.0))
 
     def apply(self, x: NDArray[np.floating], what: str = "the inputs") -> NDArray[np.float32]:

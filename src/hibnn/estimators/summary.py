@@ -32,7 +32,7 @@ def describe(path: Path) -> dict[str, Any]:
 
 def summary(metadata: Mapping[str, Any], path: Path) -> dict[str, Any]:
     """What is shown, from the metadata of a file."""
-    notes = metadata["notes"] or {}
+    notes = metadata["notes"]
     return {
         "kind": "regression" if metadata["estimator"] == "ContinualRegressor" else "classification",
         "method": metadata["method"],
@@ -44,9 +44,15 @@ def summary(metadata: Mapping[str, Any], path: Path) -> dict[str, Any]:
         "inference_parameters": metadata["counts"]["inference_parameters"],
         "bytes": path.stat().st_size,
         "target": metadata["target"],
-        "files": list(notes.get("learned", {}).values()),
-        "held_out": notes.get("judged", {}),
+        "files": list(noted(notes, "learned").values()),
+        "held_out": noted(notes, "judged"),
     }
+
+
+def noted(notes: Any, name: str) -> dict[str, Any]:
+    """What `hibnn fit` has kept in a model's notes by this name; a program in Python may keep anything else there."""
+    found = notes.get(name) if isinstance(notes, Mapping) else None
+    return dict(found) if isinstance(found, Mapping) else {}
 
 
 def counts(estimator: "ContinualEstimator") -> dict[str, Any]:

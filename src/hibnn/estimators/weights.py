@@ -12,9 +12,12 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
 from hibnn.errors import UserError
+from hibnn.estimators.tables.columns import spelt
+from hibnn.estimators.tables.frames import as_table, is_table
 
 ClassWeight = Literal["balanced"] | Mapping[Any, float] | None
 
@@ -28,6 +31,25 @@ def check_class_weight(class_weight: ClassWeight) -> None:
     wrong = [weight for weight in class_weight.values() if not (np.isreal(weight) and 0 < weight < np.inf)]
     if wrong or not class_weight:
         raise UserError(f"class_weight must give positive numbers, not {wrong[0] if wrong else 'nothing'!r}.")
+    for name in class_weight:
+        if not isinstance(name, str | int | float | np.bool_ | np.integer | np.floating):
+            raise UserError(f"class_weight must name classes by words, numbers or truth values, not {name!r}.")
+
+
+def without_absent(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    """A table, its targets and weights without the rows of weight 0, from which an encoder would learn otherwise.
+
+    The estimators call this before they read a table; of arrays, which have no encoder, `counted` leaves rows out.
+    """
+    if sample_weight is None or y is None or not is_table(X):
+        return X, y, sample_weight
+    table = as_table(X)
+    check_consistent_length(table, y)
+    weights = np.asarray(_check_sample_weight(sample_weight, table, dtype=np.float64, ensure_non_negative=True))
+    if (weights > 0).all():
+        return X, y, weights
+    rows = np.flatnonzero(weights)
+    return table.take(rows), _safe_indexing(y, rows), weights[rows]
 
 
 def counted(
@@ -55,7 +77,7 @@ def weigh_classes(
     classes, place = np.unique(labels, return_inverse=True)
     sums = np.bincount(place, own)
     if isinstance(class_weight, Mapping):
-        factors = np.array([_weight_of(class_weight, label) for label in classes.tolist()])
+        factors = np.array([_weight_of(class_weight, label) or 1.0 for label in classes.tolist()])
     else:
         factors = 1 / sums
     factors = factors * sums.sum() / (factors * sums).sum()
@@ -77,12 +99,14 @@ def spelt_weights(word: str) -> ClassWeight:
 
 def check_named(class_weight: ClassWeight, classes: Collection[Any]) -> None:
     """Refuse weights of which none is for a class that the model knows: they are for something else."""
-    if isinstance(class_weight, Mapping) and not {str(name) for name in class_weight} & {str(one) for one in classes}:
+    if isinstance(class_weight, Mapping) and not any(_weight_of(class_weight, one) for one in classes):
         named = ", ".join(str(name) for name in list(class_weight)[:5])
         known = ", ".join(sorted(str(one) for one in classes)[:10])
         raise UserError(f"class_weight names no class there is ({named}): the classes are {known}.")
 
 
-def _weight_of(class_weight: Mapping[Any, float], label: Any) -> float:
-    """1 for a class without a weight; a file and the command line spell classes as words."""
-    return float(class_weight.get(label, class_weight.get(str(label), 1.0)))
+def _weight_of(class_weight: Mapping[Any, float], label: Any) -> float | None:
+    """The weight of a class, if it has one; words name numbers and truth values too, as on the command line."""
+    named = {str(name): weight for name, weight in class_weight.items()} | dict(class_weight)
+    words = (label, str(label), spelt(label), *([str(label).lower()] if isinstance(label, bool) else []))
+    return next((float(named[word]) for word in words if word in named), None)

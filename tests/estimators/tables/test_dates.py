@@ -94,6 +94,24 @@ def test_other_words_are_words(words):
     assert TableEncoder().fit({"when": words}).columns_[0].kind == "words"
 
 
+@pytest.mark.parametrize("code", [datetime(9999, 12, 31), datetime(1, 1, 1)])
+def test_codes_for_no_date_are_gaps_however_they_come_and_counted_in_the_first_table(code):
+    with pytest.warns(UserWarning, match=r"'end' holds dates before 1285 or after 3338 \(2\): they count as missing"):
+        encoder = TableEncoder().fit({"end": [*DAYS, code, code, None]})
+    usual = TableEncoder().fit({"end": [*DAYS, None]})
+    assert encoder.columns_ == usual.columns_
+    for spelt in (code, code.isoformat(), code.date().isoformat()):
+        assert encoder.transform({"end": [spelt]}).tolist() == [[0, 0, 0, 0, 0, 1]]
+
+
+def test_a_year_of_two_digits_is_no_code():
+    encoder = TableEncoder().fit({"when": ["24.12.2024", "1.1.2025"]})
+    np.testing.assert_array_equal(encoder.transform({"when": ["5.1.24"]}), encoder.transform({"when": ["5.1.2024"]}))
+    slashes = TableEncoder().fit({"when": ["24/12/2024", "1/1/2025"]})
+    with pytest.raises(UserError, match="holds '5/1/24' now"):
+        slashes.transform({"when": ["5/1/24"]})
+
+
 def test_dates_are_not_scaled_by_the_first_month():
     january = pandas.DataFrame({"when": pandas.date_range("2024-01-01", periods=31), "a": np.arange(31.0)})
     model = ContinualClassifier(epochs=1, truncation=3, verbose=False, random_state=0)

@@ -42,6 +42,9 @@ def test_every_kind_of_column_is_encoded_in_the_graph():
     np.testing.assert_allclose(
         unknown, encoder.set_params(unknown="ignore").transform(frame.assign(plan="c")), atol=1e-9
     )
+    far = feed | {"when": np.array([[-250_001.0], [500_001.0], [np.nan], [2_932_896.0]])}
+    gaps = encoder.transform(frame.assign(plan="", when=pandas.Series([pandas.NaT] * 4)))
+    np.testing.assert_allclose(session.run(None, far | {"plan": np.full((4, 1), "", object)})[0], gaps, atol=1e-9)
 
 
 def test_an_array_is_one_input_of_either_precision():

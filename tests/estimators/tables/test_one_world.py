@@ -15,6 +15,7 @@ from hibnn.cli.commands import fit, inspect, predict
 from hibnn.errors import UserError
 from hibnn.estimators.tables.dialect import GAP_WORDS
 from hibnn.estimators.tables.reading import TableFile
+from hibnn.estimators.tables.table_model import judge
 
 QUICK = ["--epochs", "2", "--quiet"]
 
@@ -128,6 +129,74 @@ def test_tasks_called_by_numbers_and_words_have_one_column_in_parquet(tmp_path):
     words = [str(tmp_path / "both.csv"), "--model", str(tmp_path / "m.hibnn"), "--rows-at-once", "30"]
     predict.main([*words, "-o", str(tmp_path / "out.parquet")])
     assert {*parquet.read_table(tmp_path / "out.parquet")["task"].to_pylist()} == {"1", "later"}
+
+
+@pytest.mark.parametrize("kind", ["Int64", "float"])
+def test_a_model_of_numbered_classes_from_python_goes_on_with_files(kind, tmp_path):
+    table = frame().drop(columns="customer").assign(churned=lambda known: (known.churned == "yes").astype(kind))
+    table.to_csv(tmp_path / "february.csv", index=False)
+    estimator = hibnn.ContinualClassifier(epochs=2, verbose=-1, random_state=0)
+    estimator.fit(table.drop(columns="churned"), table.churned).save(tmp_path / "m.hibnn")
+    fit.main([str(tmp_path / "february.csv"), "--model", str(tmp_path / "m.hibnn"), *QUICK])
+    assert hibnn.load_model(tmp_path / "m.hibnn").classes_.tolist() == estimator.classes_.tolist() == [0, 1]
+
+
+def python_model(path, notes=None, name="churned", **parameters):
+    table = frame().drop(columns="customer")
+    table.to_csv(path.with_suffix(".csv"), index=False)
+    parameters = {"epochs": 2, "verbose": -1, "random_state": 0} | parameters
+    model = hibnn.ContinualClassifier(**parameters).fit(table.drop(columns="churned"), table.churned.rename(name))
+    if notes is not None:
+        model.notes_ = notes
+    model.save(path)
+    return [str(path.with_suffix(".csv")), "--model", str(path)]
+
+
+def test_what_the_command_line_does_not_say_stays_as_the_model_has_it(tmp_path):
+    words = python_model(tmp_path / "m.hibnn", epochs=3, drift="off", verbose=1, class_weight={"no": 1.0, "yes": 2.0})
+    before = hibnn.load_model(tmp_path / "m.hibnn").get_params()
+    fit.main([*words, "--quiet"])
+    assert hibnn.load_model(tmp_path / "m.hibnn").get_params() == before
+    fit.main([*words, "--quiet", "--epochs", "1", "--drift", "follow"])
+    assert hibnn.load_model(tmp_path / "m.hibnn").get_params() == before | {"epochs": 1, "drift": "follow"}
+    fit.main([*words, "--quiet", "--epochs", "auto"])
+    assert hibnn.load_model(tmp_path / "m.hibnn").get_params() == before | {"epochs": None, "drift": "follow"}
+
+
+def test_notes_of_a_program_are_kept_beside_those_of_the_command_line(tmp_path):
+    words = python_model(tmp_path / "m.hibnn", {"mine": "precious"})
+    fit.main([*words, *QUICK])
+    notes = hibnn.load_model(tmp_path / "m.hibnn").notes_
+    assert (notes["mine"], [*notes["learned"].values()], notes["judged"]["file"]) == ("precious", ["m.csv"], "m.csv")
+
+
+@pytest.mark.parametrize("notes", [["a list"], "a word", {"learned": "2024", "judged": ["well"]}])
+def test_notes_of_another_form_are_none_of_ours(notes, tmp_path, capsys):
+    words = python_model(tmp_path / "m.hibnn", notes)
+    predict.main([*words, "-o", str(tmp_path / "out.csv")])
+    capsys.readouterr()
+    inspect.main([str(tmp_path / "m.hibnn"), "--json"])
+    known = json.loads(capsys.readouterr().out)
+    assert (known["files"], known["held_out"]) == ([], {})
+    fit.main([*words, *QUICK])
+    assert [*hibnn.load_model(tmp_path / "m.hibnn").notes_["learned"].values()] == ["m.csv"]
+
+
+def test_held_out_rows_are_judged_by_the_answers_that_predict_gives(tmp_path):
+    python_model(tmp_path / "m.hibnn", ood="class")
+    model, strange = hibnn.load_model(tmp_path / "m.hibnn"), frame().assign(age=1e6).drop(columns="customer")
+    assert (model.predict_proba(strange).argmax(1) == 2).all()
+    x = model.encoder_.transform(strange.drop(columns="churned"))
+    judged = judge(model, [(x, strange.churned)], "task-1")
+    assert judged["accuracy"] == model.score(strange, strange.churned) > 0
+
+
+def test_an_empty_name_names_no_target(tmp_path):
+    words = python_model(tmp_path / "m.hibnn", name="")
+    with pytest.raises(UserError, match="name the column with --target"):
+        fit.main([*words, *QUICK])
+    fit.main([*words, *QUICK, "--target", "churned"])
+    assert hibnn.load_model(tmp_path / "m.hibnn").target_ == "churned"
 
 
 def test_a_model_of_arrays_answers_for_arrays_in_a_file(tmp_path):

@@ -45,14 +45,15 @@ class FitArguments:
     skip_learned: bool = False
     """leave out files that the model has learned already, as after a command that was interrupted; by default they are
     learned once more, with a warning"""
-    drift: Drift = "follow"
+    drift: Drift | None = None
     """follow: where a file looks different, held-out rows say how much of what was learned before still counts; off:
-    all of it counts, whatever comes"""
+    all of it counts, whatever comes; by default as for the file before, follow for the first"""
     class_weight: str | None = None
     """how much the rows of each class count: balanced (all classes alike), weights such as no=1,yes=5, or none; by
     default as for the file before"""
-    epochs: int | None = None
-    """passes over each experience; by default chosen from its size"""
+    epochs: int | Literal["auto"] | None = None
+    """passes over each experience, or auto, chosen from its size; by default as for the file before, auto for the
+    first"""
     task_inference: TaskInferenceName | None = None
     """how tasks are told apart when nobody names them: by densities of their inputs, or by how sure the network is (new
     models only); densities unless given, but none for a regression whose first file has no --task"""

@@ -28,14 +28,14 @@ FORMATS += TIMES
 PLAIN = tuple(form for form in FORMATS if not form.startswith(("%d/", "%m/")) and form not in TIMES)
 """Formats that can be read in one way only."""
 EARLIEST, LATEST = -250_000, 500_000
-"""Days from 1285 to 3338: years of two digits and codes such as 9999-12-31 are not taken for dates."""
+"""Days from 1285 to 3338: others are codes such as 9999-12-31 for an open end, and count as missing."""
 MICROSECONDS = 86_400_000_000
 
 
 def spelt_days(words: Any, form: str) -> NDArray[np.float64] | None:
-    """Days since 1970-01-01 (NaN for a missing word) if all words are dates of this format, otherwise None."""
+    """Days since 1970-01-01 (NaN for a missing word) if all words are usual dates of this format, otherwise None."""
     days, right = _parsed(words, form)
-    return days if right.all() else None
+    return days if (right & ~_far_off(days)).all() else None
 
 
 def days_of(values: Any, formats: tuple[str, ...], name: str, lenient: bool) -> NDArray[np.float64]:
@@ -53,6 +53,7 @@ def days_of(values: Any, formats: tuple[str, ...], name: str, lenient: bool) -> 
         taken = wrong & right
         days[taken] = parsed[taken]
         wrong &= ~right
+    days[_far_off(days)] = np.nan
     if wrong.any() and not lenient:
         word = values[int(wrong.argmax())].as_py()
         raise UserError(
@@ -62,7 +63,10 @@ def days_of(values: Any, formats: tuple[str, ...], name: str, lenient: bool) -> 
 
 
 def temporal_days(values: Any, name: str) -> NDArray[np.float64]:
-    """Arrow's dates, times and time stamps as days; a time stamp with a zone counts as the time on its own clock."""
+    """Arrow's dates, times and time stamps as days, NaN for those that are missing or far off.
+
+    A time stamp with a zone counts as the time on its own clock.
+    """
     import pyarrow
     from pyarrow import compute, types
 
@@ -73,7 +77,18 @@ def temporal_days(values: Any, name: str) -> NDArray[np.float64]:
         whole = values.cast(plain, safe=False).cast(pyarrow.int64())
     except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError) as error:
         raise UserError(f"the dates of column {name!r} cannot be read ({str(error).splitlines()[0]}).") from None
-    return as_floats(whole) / MICROSECONDS
+    days = as_floats(whole) / MICROSECONDS
+    days[_far_off(days)] = np.nan
+    return days
+
+
+def count_far_off(values: Any, name: str) -> int:
+    """How many dates of an Arrow type are there and count as missing; `encoding` says so of a first table."""
+    from pyarrow import types
+
+    if not types.is_temporal(values.type) or types.is_duration(values.type):
+        return 0
+    return int(np.isnan(temporal_days(values, name)).sum()) - values.null_count
 
 
 def parts_of(days: NDArray[np.float64], parts: tuple[Part, ...], mean: float) -> list[NDArray[np.float64]]:
@@ -105,18 +120,24 @@ def as_floats(values: Any) -> NDArray[np.float64]:
 
 
 def _parsed(words: Any, form: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Days, and where a word is a date of this format or missing."""
+    """Days, and where a word is a date of this format or missing; a year of two digits is not one of four."""
     import pyarrow
     from pyarrow import compute
 
     options = compute.StrptimeOptions(form, "s", error_is_null=True)
-    seconds = compute.call_function("strptime", [_normalised(words)], options).cast(pyarrow.int64())
+    plain_words = _normalised(words)
+    seconds = compute.call_function("strptime", [plain_words], options).cast(pyarrow.int64())
     days = as_floats(seconds) / 86_400
     if form in TIMES:
         days %= 1.0
-    else:
-        days[(days < EARLIEST) | (days > LATEST)] = np.nan
+    elif "%Y" in form:
+        long = compute.call_function("match_substring_regex", [plain_words], compute.MatchSubstringOptions(r"\d{4}"))
+        days[~np.asarray(long.fill_null(False))] = np.nan
     return days, ~np.isnan(days) | ~np.asarray(words.is_valid())
+
+
+def _far_off(days: NDArray[np.float64]) -> NDArray[np.bool_]:
+    return (days < EARLIEST) | (days > LATEST)
 
 
 def _normalised(words: Any) -> Any:

@@ -7,6 +7,7 @@ model's file stores it as JSON.
 """
 
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any, Self
@@ -19,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from hibnn.checking import check_fields, checked
 from hibnn.errors import UserError, unknown, value_errors
 from hibnn.estimators.tables.columns import Column, Unknown
+from hibnn.estimators.tables.dates import count_far_off
 from hibnn.estimators.tables.frames import as_table
 from hibnn.estimators.tables.learning import ColumnStatistics, ambiguous, count_column, describe
 
@@ -97,11 +99,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """The rules from the pieces of an Arrow table, which need not fit into memory together."""
         check_policy(self.unknown)
         found: dict[str, ColumnStatistics] = {}
+        far: Counter[str] = Counter()
         for table in tables:
             for name in table.column_names:
                 statistics = found.setdefault(name, ColumnStatistics())
                 if name not in self.drop:
                     count_column(statistics, name, table[name])
+                    far[name] += count_far_off(table[name], name)
         rules = {name: describe(name, statistics) for name, statistics in found.items() if name not in self.drop}
         if not any(rules.values()):
             raise UserError("the table has no column besides the target to learn from, or no rows.")
@@ -109,6 +113,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         mixed = [name for name in rules if ambiguous(found[name])]
         remarks = [f"column {name!r} has a different word in nearly each row and is left out." for name in names]
         remarks += [f"the dates of column {name!r} are read as day/month/year." for name in mixed]
+        remarks += [
+            f"column {name!r} holds dates before 1285 or after 3338 ({count}): they count as missing."
+            for name, count in far.items()
+            if count
+        ]
         self._become([rule for rule in rules.values() if rule], [*self.drop, *names], [*found], remarks)
         self.check_width()
         return self

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from hibnn.estimators.tables.columns import Column
-from hibnn.estimators.tables.dates import PERIODS, YEAR
+from hibnn.estimators.tables.dates import EARLIEST, LATEST, PERIODS, YEAR
 from hibnn.estimators.tables.encoding import TableEncoder
 
 Precision = Literal["float32", "float64"]
@@ -91,6 +91,9 @@ def encode(nodes: Nodes, column: Column, name: str) -> list[str]:
         return [nodes.double(flat)]
     value = nodes.double(name)
     gaps = nodes.add("IsNaN", [value])
+    if column.kind == "date":
+        for kind, limit in (("Less", EARLIEST), ("Greater", LATEST)):
+            gaps = nodes.add("Or", [gaps, nodes.add(kind, [value, nodes.constant(float(limit))])])
     filled = nodes.add("Where", [gaps, nodes.constant(column.mean), value])
     encoded = [filled] if column.kind == "numbers" else encode_date(nodes, column, filled, gaps)
     return [*encoded, *([nodes.double(gaps)] if column.indicator else [])]

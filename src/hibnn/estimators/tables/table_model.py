@@ -20,6 +20,7 @@ from hibnn.errors import UserError
 from hibnn.estimators import ContinualClassifier, ContinualRegressor, load_model
 from hibnn.estimators.inputs import adopt_encoder
 from hibnn.estimators.model import TaskName
+from hibnn.estimators.summary import noted
 from hibnn.estimators.tables.columns import Unknown
 from hibnn.estimators.tables.dialect import Dialect
 from hibnn.estimators.tables.encoding import TableEncoder, listed
@@ -49,19 +50,21 @@ class TableModel:
     def load(cls, path: Path) -> "TableModel":
         """A model from the command line or from Python; one that knows arrays alone has columns x0, x1, ..."""
         estimator = load_model(path)
-        notes = getattr(estimator, "notes_", None) or {}
+        notes = getattr(estimator, "notes_", None)
         with undamaged(path):
             if not hasattr(estimator, "encoder_"):
                 encoder = TableEncoder.of_numbers(estimator.model_.inputs.mean.tolist())
                 adopt_encoder(estimator, encoder)
             learned = {
-                checked("file", key, str): checked("file", name, str) for key, name in notes.get("learned", {}).items()
+                checked("file", key, str): checked("file", name, str) for key, name in noted(notes, "learned").items()
             }
-            return cls(estimator, dict(notes.get("judged", {})), learned)
+            return cls(estimator, noted(notes, "judged"), learned)
 
     def save(self, path: Path) -> None:
-        """Write the estimator with the scores and the files as its notes."""
-        self.estimator.notes_ = {"judged": self.judged, "learned": self.learned}
+        """Write the estimator with the scores and the files among its notes."""
+        notes = getattr(self.estimator, "notes_", None)
+        others = notes if isinstance(notes, dict) else {}
+        self.estimator.notes_ = {**others, "judged": self.judged, "learned": self.learned}
         self.estimator.save(path)
 
     @property
@@ -198,7 +201,7 @@ def judge(estimator: Estimator, held: list[tuple[NDArray[Any], NDArray[Any]]], t
         answer = estimator.predict_uncertainty(x, task)
         inside = np.abs(y - answer.mean) < 1.96 * answer.total
         return {"held_out": len(y), "r2": estimator.score(x, y, task=task), "within_95": float(inside.mean())}
-    probabilities = estimator.predict_proba(x, task)
+    probabilities = estimator.predict_mixture(x, task).probabilities.numpy()  # no answer is "none of these"
     labels = np.searchsorted(estimator.classes_, y)
     right = probabilities.argmax(1) == labels
     return {

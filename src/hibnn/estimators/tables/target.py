@@ -84,6 +84,8 @@ def all_labels(columns: Iterable[Any], name: str, spelt: bool, known: Sequence[A
                 "if it is a number to predict, begin the model with --regression."
             )
     classes = read_classes(found, name, spelt and not (len(known) and isinstance(known[0], str)))
+    if len(known) and isinstance(known[0], float):  # as real labels in Python are
+        classes = {value: float(name) if type(name) is int else name for value, name in classes.items()}
     if len({*known} | {*classes.values()}) > MOST_CLASSES:
         raise UserError(f"the model would have more than {MOST_CLASSES} classes: begin another --model.")
     return classes
