@@ -8,10 +8,12 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow
 import pytest
+import torch
 from pyarrow import parquet
 
 from hibnn.cli import fitting
@@ -362,8 +364,8 @@ def test_balanced_accuracy_is_the_mean_over_classes():
     class Always:
         classes_ = np.array(["a", "b"])
 
-        def predict_proba(self, x, task):
-            return np.tile([0.9, 0.1], (len(x), 1))
+        def predict_mixture(self, x, task):
+            return SimpleNamespace(probabilities=torch.tensor([0.9, 0.1]).tile(len(x), 1))
 
     judged = judge(Always(), [(np.zeros((6, 1)), y[:6]), (np.zeros((4, 1)), y[6:])], None)
     assert (judged["accuracy"], judged["balanced_accuracy"], judged["majority"]) == (0.8, 0.5, 0.8)

@@ -28,7 +28,7 @@ FORMATS += TIMES
 PLAIN = tuple(form for form in FORMATS if not form.startswith(("%d/", "%m/")) and form not in TIMES)
 """Formats that can be read in one way only."""
 EARLIEST, LATEST = -250_000, 500_000
-"""Days from 1285 to 3338: others are codes such as 9999-12-31 for an open end, and count as missing."""
+"""Days from 1285 to 3338: others are codes such as 9999-12-31 for an open end, and missing in a column of dates."""
 MICROSECONDS = 86_400_000_000
 
 
