@@ -47,6 +47,7 @@ def test_no_difference_at_all_is_none():
         ((ABOVE, BELOW), Verdict.PARTLY),
         ((ABOVE, OPEN), Verdict.PARTLY),
         ((OPEN, BELOW), Verdict.NOT),
+        ((OPEN, OPEN, None), Verdict.UNDECIDED),
         ((None, None), Verdict.NOT_RUN),
         ((), Verdict.NOT_RUN),
         ((mean_difference([3.0]),), Verdict.NOT_RUN),

@@ -22,9 +22,9 @@ INTRODUCTION = (
     "say otherwise: the mean difference over shared seeds, and in brackets the half width of its 95 % interval\n"
     "(Student's t). A case holds if the interval lies on the claimed side of zero; (open) marks a mean on that side\n"
     f"whose interval reaches over, ✗ one on the other side. Comparable means at most {COMPARABLE:g} points below. A\n"
-    "claim is reproduced if every case that was run holds, partly if some do; so far where others were not run. A\n"
-    "single seed decides nothing. Of more than two cases a claim's line has the least and the largest difference;\n"
-    "*Every case* has them all. *Paper's settings* repeats the question to the runs of `paper-regime.toml`."
+    "claim is reproduced if every case that was run holds, partly if some do, undecided if all are open; so far where\n"
+    "others were not run. A single seed decides nothing. Of more than two cases a claim's line has the least and the\n"
+    "largest difference; *Every case* has them all. *Paper's settings* repeats the question to the runs of `paper-regime.toml`."
 )
 
 

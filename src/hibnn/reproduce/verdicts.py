@@ -22,6 +22,7 @@ class Verdict(StrEnum):
 
     REPRODUCED = "reproduced"
     PARTLY = "partly"
+    UNDECIDED = "undecided"
     NOT = "not reproduced"
     NOT_RUN = "not run yet"
 
@@ -103,7 +104,10 @@ class Finding:
 
 
 def judged(cases: Iterable[Case], records: Iterable[Recorded] = (), note: str = "") -> Finding:
-    """Reproduced if every case that was run holds, not if none does, partly otherwise; a single seed is no verdict."""
+    """Reproduced if every case that was run holds, partly if some do; undecided if all are open, otherwise not.
+
+    A single seed is no verdict.
+    """
     listed = tuple(cases)
     run = [case for case in listed if case.found is not None and case.found.half_width is not None]
     if not run:
@@ -111,7 +115,8 @@ def judged(cases: Iterable[Case], records: Iterable[Recorded] = (), note: str = 
         words = f"a single seed decides nothing: {_in_short(begun)}" if begun else "-"
         return Finding(Verdict.NOT_RUN, words, tuple(records), cases=listed)
     holding = sum(case.holds is True for case in run)
-    verdict = Verdict.REPRODUCED if holding == len(run) else Verdict.PARTLY if holding else Verdict.NOT
+    none = Verdict.NOT if any(case.holds is False for case in run) else Verdict.UNDECIDED
+    verdict = Verdict.REPRODUCED if holding == len(run) else Verdict.PARTLY if holding else none
     missing = f", {len(listed) - len(run)} not run yet" if len(run) < len(listed) else ""
     words = f"{holding} of {len(run)} hold{missing}: {_in_short(run)}"
     return Finding(verdict, f"{words}. {note}" if note else words, tuple(records), len(run) == len(listed), listed)
