@@ -24,7 +24,8 @@ INTRODUCTION = (
     f"whose interval reaches over, ✗ one on the other side. Comparable means at most {COMPARABLE:g} points below. A\n"
     "claim is reproduced if every case that was run holds, partly if some do, undecided if all are open; so far where\n"
     "others were not run. A single seed decides nothing. Of more than two cases a claim's line has the least and the\n"
-    "largest difference; *Every case* has them all. *Paper's settings* repeats the question to the runs of `paper-regime.toml`."
+    "largest difference; *Every case* has them all. *Paper's settings* repeats the question to the\n"
+    "runs of `paper-regime.toml`."
 )
 
 
