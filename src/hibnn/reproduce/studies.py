@@ -48,27 +48,32 @@ def offered_weights(record: Recorded) -> int:
 
 
 def study_of(record: Recorded) -> dict[str, Any]:
-    """The pruning curves in percent of the weights that were offered; what the layers never had is gone at no loss."""
+    """The pruning curves in percent of the weights that were offered, at the percentages that were tried."""
     study, offered = record.pruning, offered_weights(record)
     curves = []
     for curve in study["curves"]:
-        left = [study["weights"] * (1 - percent / 100) for percent in curve["percentages"]]
-        percentages = [round(100 * (1 - weights / offered), 4) for weights in left]
-        removed, accuracies = [offered - round(weights) for weights in left], curve["accuracies"]
-        if percentages[0] > 0:
-            percentages, removed = [0.0, *percentages], [0, *removed]
-            accuracies = [accuracies[0], *accuracies]
-        curves.append(curve | {"percentages": percentages, "removed": removed, "accuracies": accuracies})
+        tried = curve["percentages"]
+        accuracies = [_accuracy(curve, study["weights"] / offered, percent) for percent in tried]
+        removed = [round(percent * offered / 100) for percent in tried]
+        curves.append(curve | {"removed": removed, "accuracies": accuracies})
     return study | {"weights": offered, "curves": curves}
 
 
 def accuracy_of(record: Recorded, ranking: str, percent: float) -> float | None:
-    """Accuracy in percent after pruning; between two percentages that were tried, linear in the log of what is left."""
-    for curve in study_of(record)["curves"] if record.pruning else ():
+    """Accuracy in percent after so many percent of what was offered are gone."""
+    for curve in record.pruning.get("curves", []):
         if curve["ranking"] == ranking:
-            left = np.log(np.maximum(100 - np.array([percent, *curve["percentages"]]), LEAST_LEFT))
-            return float(100 * np.interp(-left[0], -left[1:], curve["accuracies"]))
+            return 100 * _accuracy(curve, record.pruning["weights"] / offered_weights(record), percent)
     return None
+
+
+def _accuracy(curve: dict[str, Any], share: float, percent: float) -> float:
+    """Of a network with a share of what was offered: what its layers never had is gone at no loss.
+
+    Between two percentages that were tried it is linear in the log of what is left.
+    """
+    left = np.log(np.maximum(share * (100 - np.array(curve["percentages"])), LEAST_LEFT))
+    return float(np.interp(-np.log(max(100 - percent, LEAST_LEFT)), -left, curve["accuracies"]))
 
 
 def curve_values(cell: Cell, ranking: str, percent: float) -> list[float]:
