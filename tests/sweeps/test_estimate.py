@@ -1,4 +1,5 @@
 import pytest
+import torch
 
 from hibnn import Experiment, Scenario, benchmark, options_for
 from hibnn.cli.commands.plan import duration
@@ -103,3 +104,20 @@ def test_a_dry_run_lists_what_is_left_and_runs_nothing(tmp_path, capsys):
     assert lines[0].startswith("finetune split-digits task seed 0 width=5 about")
     assert lines[-1].startswith("4 runs to do: about")
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_run_is_measured_on_one_thread_and_the_threads_are_given_back(monkeypatch):
+    before, seen = torch.get_num_threads(), []
+
+    def measured(made):
+        seen.append(torch.get_num_threads())
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "_measured", measured)
+    torch.set_num_threads(2)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            measure(experiment())
+        assert (seen, torch.get_num_threads()) == ([1], 2)
+    finally:
+        torch.set_num_threads(before)

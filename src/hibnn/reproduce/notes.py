@@ -11,8 +11,8 @@ NOTES = {
     "d": "SVD: 10 epochs of maximum likelihood and 40 of the bound; the paper's has 100.",
     "e": "Pruned weights lose mean and variance; the authors' program leaves the variance, which goes on adding noise. "
     "Every other percentage of the paper's grid, 20 epochs (the paper: 200 for the IBNN). Percentages are of the "
-    "weights of 200 neurons a layer, as in the paper, also where held-out rows gave a network a third of them; in percent "
-    "of its own it falls sooner than MFVI. MFVI of that width was not pruned.",
+    "weights of 200 neurons a layer, as in the paper, also where held-out rows gave a network a third of them; in "
+    "percent of its own it falls sooner than MFVI. MFVI of that width was not pruned.",
     "f": "Backgrounds of noise and images are made anew, not the authors' files.",
     "g": "IBNN and HIBNN: held-out rows size the layers, and a task is answered by the neurons it had; the paper's "
     "prior sizes them, and it has no time stamps. Settings were found on validation data (`search.md`).",

@@ -49,7 +49,6 @@ def estimate(experiments: Sequence[Experiment], track: Callable[[list[str]], Ite
 
     `track` may wrap the list of what must be measured, to show progress.
     """
-    torch.set_num_threads(1)
     kinds = {_kind(experiment): experiment for experiment in experiments}
     measured = {kind: measure(kinds[kind]) for kind in track(list(kinds))}
     return [measured[_kind(experiment)] for experiment in experiments]
@@ -62,7 +61,16 @@ def wall_clock(costs: Iterable[Cost], workers: int) -> float:
 
 
 def measure(experiment: Experiment) -> Cost:
-    """The cost of a run, from a small one of the same kind."""
+    """The cost of a run, from a small one of the same kind, on one thread as a worker has it."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        return _measured(experiment)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _measured(experiment: Experiment) -> Cost:
     sizes = task_sizes(experiment)
     small = _examples(experiment, sizes[0])
     stand_in = _stand_in(experiment, sizes, small)
