@@ -7,7 +7,7 @@ from hibnn.reproduce.bars import Bars
 from hibnn.reproduce.cells import Book
 from hibnn.reproduce.claims import CLAIMS
 from hibnn.reproduce.pruning_claims import PRUNING_CLAIMS, counts_features
-from hibnn.reproduce.studies import accuracy_of, study_of
+from hibnn.reproduce.studies import accuracy_of, offered_study
 from hibnn.reproduce.verdicts import Verdict
 from recorded import record
 
@@ -216,7 +216,7 @@ def test_accuracy_between_two_percentages_is_linear_in_the_log_of_what_is_left()
     (small, *_) = pruned("ibnn", (10.0, 20.0, 40.0), share=0.5)
     assert accuracy_of(small, "snr", 50.0) == accuracy_of(small, "snr", 0.0) == pytest.approx(98.0)
     assert accuracy_of(small, "snr", 97.5) == pytest.approx(88.0, abs=1.0)
-    for whole, part in zip(run.pruning["curves"], study_of(small)["curves"], strict=True):
+    for whole, part in zip(run.pruning["curves"], offered_study(small)["curves"], strict=True):
         assert part["percentages"] == whole["percentages"]  # so that figures can average networks of any size
         assert part["accuracies"][1] * 100 == pytest.approx(accuracy_of(small, part["ranking"], 95.0))
 

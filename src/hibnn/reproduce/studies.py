@@ -47,7 +47,7 @@ def offered_weights(record: Recorded) -> int:
     return sum((below + 1) * above for below, above in pairwise([INPUTS, *record.widths, CLASSES]))
 
 
-def study_of(record: Recorded) -> dict[str, Any]:
+def offered_study(record: Recorded) -> dict[str, Any]:
     """The pruning curves in percent of the weights that were offered, at the percentages that were tried."""
     study, offered = record.pruning, offered_weights(record)
     curves = []
@@ -96,11 +96,10 @@ def sparsities(cell: Cell, ranking: str) -> dict[int, float]:
     """The first percentage that was tried at which more than ten points are lost, of each seed; 100 where none does."""
     found: dict[int, float] = {}
     for record in cell.records:
-        tried = record.pruning["curves"][0]["percentages"]
-        for percent in (*tried, 100.0):
-            found[record.seed] = percent
-            if losses(Cell((record,)), ranking, percent)[record.seed] > DROP:
-                break
+        for curve in offered_study(record)["curves"]:
+            if curve["ranking"] == ranking:
+                whole, points = curve["accuracies"][0], zip(curve["percentages"], curve["accuracies"], strict=True)
+                found[record.seed] = next((p for p, accuracy in points if 100 * (whole - accuracy) > DROP), 100.0)
     return found
 
 

@@ -11,7 +11,7 @@ from hibnn.reproduce.cells import Book
 from hibnn.reproduce.further_tables import FURTHER_TABLES
 from hibnn.reproduce.records import Recorded, read_records
 from hibnn.reproduce.results import results
-from hibnn.reproduce.studies import pruned_cells, study_of
+from hibnn.reproduce.studies import offered_study, pruned_cells
 from hibnn.reproduce.tables import SPLITS, STUDIED, TABLES, WIDTHS, factorisation, recorded_rows, with_notes
 from hibnn.runs.record import RunRecord
 
@@ -56,7 +56,7 @@ def write_figures(records: Path, out: Path, quick: bool = False) -> Iterator[Pat
 def _run(record: Recorded) -> RunRecord:
     run = record.as_run()
     if record.pruning:
-        vars(run).update(pruning=study_of(record))
+        vars(run).update(pruning=offered_study(record))
     return run
 
 
